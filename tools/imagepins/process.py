@@ -1,0 +1,136 @@
+"""argv → finished process. The only module that starts processes.
+
+Every child gets its own process group, which is killed as a whole on a time limit, on an interrupt and on any error,
+so that nothing outlives the call. Nothing is ever passed through a shell, and standard input is never the terminal.
+"""
+
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Timer
+
+from imagepins.errors import ImagePinsError
+
+GRACE_SECONDS = 5.0
+"""How long a group may take to end after SIGTERM before SIGKILL."""
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A process that ended: its argv, exit code (negative: killed by that signal) and decoded output."""
+
+    argv: tuple[str, ...]
+    code: int
+    stdout: str
+    stderr: str
+
+
+class ProcessFailed(ImagePinsError):
+    """A process could not be started, ended with a code other than 0, or ran out of time."""
+
+    def __init__(self, argv: Sequence[str], reason: str, *, code: int | None = None, output: str = "") -> None:
+        super().__init__(f"{shlex.join(argv)}: {reason}" + (f"\n{output.strip()}" if output.strip() else ""))
+        self.code = code
+        self.reason = reason
+        self.output = output
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 60.0,
+    stdin: str | bytes | None = None,
+    check: bool = True,
+) -> Completed:
+    """Run ``argv`` to its end and return its output, decoded as UTF-8 with replacement.
+
+    ``env`` replaces the environment where given; ``timeout`` is in seconds. Raises ProcessFailed when the program is
+    missing, when time runs out, and, if ``check``, when the exit code is not 0.
+    """
+    process = _start(argv, cwd, env, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE)
+    try:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        out, err = process.communicate(data, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise ProcessFailed(argv, f"no end after {timeout:g} s") from None
+    finally:
+        end_group(process)
+    done = Completed(tuple(argv), process.returncode, _text(out), _text(err))
+    if check and done.code != 0:
+        raise ProcessFailed(argv, f"exit code {done.code}", code=done.code, output=done.stderr or done.stdout)
+    return done
+
+
+def stream(
+    argv: Sequence[str],
+    on_line: Callable[[str], None],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float,
+) -> int:
+    """Run ``argv``, hand each line of its joined stdout and stderr to ``on_line``, and return the exit code.
+
+    ``timeout`` is in seconds and ends the whole process group. Raises ProcessFailed when the program is missing or
+    time runs out.
+    """
+    process = _start(argv, cwd, env, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+    expired: list[bool] = []
+
+    def expire() -> None:
+        expired.append(True)
+        end_group(process)
+
+    timer = Timer(timeout, expire)
+    timer.daemon = True
+    timer.start()
+    try:
+        assert process.stdout is not None  # noqa: S101 - PIPE was asked for
+        for raw in process.stdout:
+            on_line(_text(raw).rstrip("\r\n"))
+        process.wait()
+    finally:
+        timer.cancel()
+        end_group(process)
+        if process.stdout:
+            process.stdout.close()
+    if expired:
+        raise ProcessFailed(argv, f"no end after {timeout:g} s")
+    return process.returncode
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End ``process`` and everything in its group: SIGTERM, then SIGKILL after GRACE_SECONDS."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_SECONDS)
+    # Children that ignored SIGTERM, or outlived a leader that ended by itself, are still in the group.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _start(
+    argv: Sequence[str], cwd: Path | None, env: Mapping[str, str] | None, *, stdin: int, stderr: int = subprocess.PIPE
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            list(argv), cwd=cwd, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True
+        )
+    except FileNotFoundError as error:
+        raise ProcessFailed(argv, f"{error.filename} is not there") from error
+    except OSError as error:
+        raise ProcessFailed(argv, str(error)) from error
+
+
+def _text(raw: bytes | None) -> str:
+    return (raw or b"").decode(errors="replace")
