@@ -1,0 +1,163 @@
+"""What one key says of another: names that must exist, cycles, ids that must differ.
+
+Works on the tree, not on the model, so that these findings come together with those of the schema.
+"""
+
+from collections.abc import Iterator
+
+from imagepins.pins import archs
+from imagepins.pins import text as yaml
+from imagepins.pins.conditions import parse as parse_condition
+from imagepins.pins.schema import nearest
+from imagepins.pins.text import Finding, Text, Value
+
+
+def cross_check(tree: yaml.Mapping) -> Iterator[Finding]:
+    """Findings between the parts of a file, whose parts may themselves be wrong (then they are passed over)."""
+    pins, images, gates = (_entries(tree.get(key)) for key in ("pins", "images", "gates"))
+    for name, pin in pins.items():
+        yield from _check_pin(pin, f"pins.{name}")
+    for group, members in _entries(tree.get("groups")).items():
+        yield from _unknown(_items(members), pins, f"groups.{group}", "pin")
+    names = _condition_names(pins)
+    for name, image in images.items():
+        yield from _check_image(name, image, pins, gates)
+        yield from _check_conditions(image, f"images.{name}", names)
+        yield from _check_parent(name, image, images)
+    yield from _check_conditions(tree.get("constraints"), "constraints", names)
+    yield from _duplicate_tags(images)
+    yield from _cycles(images)
+
+
+def _check_pin(pin: Value, key: str) -> Iterator[Finding]:
+    track, pull, then = _get(pin, "track"), _get(_get(pin, "track"), "pull"), _get(_get(pin, "track"), "then")
+    if _get(pin, "git") and not _get(pin, "commit") and not track:
+        yield _at(pin, key, "a git pin without commit needs a track that says where bump_pin finds one")
+    if track and pull and not then:
+        yield _at(track, f"{key}.track", "a pull request needs 'then', the branch it leads to once merged")
+    if then and not pull:
+        yield _at(then, f"{key}.track.then", "'then' goes with 'pull' only")
+    if (allow_tag := _get(pin, "allow_tag")) and _get(pin, "digest"):
+        yield _at(allow_tag, f"{key}.allow_tag", "stands beside a digest; remove one of the two")
+
+
+def _check_image(name: Text, image: Value, pins: dict[Text, Value], gates: dict[Text, Value]) -> Iterator[Finding]:
+    key = f"images.{name}"
+    yield from _unknown(_items(_get(image, "pins")), pins, f"{key}.pins", "pin")
+    for field in ("gates", "require_gates"):
+        yield from _unknown(_items(_get(image, field)), gates, f"{key}.{field}", "gate")
+    yield from _unknown_archs(_get(image, "archs"), f"{key}.archs")
+    variants = _entries(_get(image, "variants"))
+    if isinstance(found := _get(image, "variants"), yaml.Mapping) and not variants:
+        yield _at(found, f"{key}.variants", "an image has at least one variant")
+    for variant_name, variant in variants.items():
+        place = f"{key}.variants.{variant_name}"
+        yield from _unknown(tuple(_entries(_get(variant, "pins")).values()), pins, f"{place}.pins", "pin")
+        yield from _unknown_archs(_get(variant, "archs"), f"{place}.archs")
+
+
+def _unknown(names: tuple[Value, ...], known: dict[Text, Value], key: str, noun: str) -> Iterator[Finding]:
+    for name in names:
+        if isinstance(name, Text) and name not in known:
+            yield _at(name, key, f"no {noun} '{name}'{nearest(name, [*known])}")
+
+
+def _unknown_archs(value: Value | None, key: str) -> Iterator[Finding]:
+    for arch in _items(value):
+        if isinstance(arch, Text) and arch.partition(":")[0] not in archs.KNOWN:
+            yield _at(arch, key, f"unknown GPU architecture '{arch}'{nearest(arch, archs.KNOWN)}")
+
+
+def _condition_names(pins: dict[Text, Value]) -> dict[str, None]:
+    components = [_get(pin, "component") for pin in pins.values()]
+    return dict.fromkeys([*map(str, pins), *(str(name) for name in components if isinstance(name, Text))])
+
+
+def _check_conditions(value: Value | None, key: str, names: dict[str, None]) -> Iterator[Finding]:
+    """Conditions anywhere below ``value``: each name must be a pin or a component."""
+    for index, item in enumerate(_items(value)):
+        if isinstance(value, yaml.Sequence):
+            yield from _check_conditions(item, f"{key}[{index}]", names)
+    for name, item in _entries(value).items():
+        dotted = f"{key}.{name}"
+        if name not in ("when", "require") or not isinstance(item, Text):
+            yield from _check_conditions(item, dotted, names) if not isinstance(item, Text) else ()
+            continue
+        for unknown in (each for each in parse_condition(item).names if each not in names):
+            yield _at(item, dotted, f"no pin or component '{unknown}'{nearest(unknown, names)}")
+
+
+def _check_parent(name: Text, image: Value, images: dict[Text, Value]) -> Iterator[Finding]:
+    own = _entries(_get(image, "variants"))
+    for variant, parent in _parents(image):
+        key = f"images.{name}.parent"
+        base, _, wanted = parent.partition("/")
+        if base not in images:
+            yield _at(parent, key, f"no image '{base}'{nearest(base, [*images])}")
+            continue
+        variants = _entries(_get(images[_key(images, base)], "variants"))
+        candidates = [wanted] if wanted else [str(variant)] if variant else [str(each) for each in own]
+        for each in candidates:
+            if each not in variants and (wanted or len(variants) != 1):
+                yield _at(parent, key, f"image '{base}' has no variant '{each}'{nearest(each, [*variants])}")
+
+
+def _parents(image: Value) -> Iterator[tuple[Text | None, Text]]:
+    """The parents an image and its variants name, with the variant that names it (None: the image)."""
+    if isinstance(parent := _get(image, "parent"), Text):
+        yield None, parent
+    for variant, fields in _entries(_get(image, "variants")).items():
+        if isinstance(parent := _get(fields, "parent"), Text):
+            yield variant, parent
+
+
+def _duplicate_tags(images: dict[Text, Value]) -> Iterator[Finding]:
+    first: dict[str, Text] = {}
+    for name, image in images.items():
+        places = [(f"images.{name}.tags", _get(image, "tags"))]
+        variants = _entries(_get(image, "variants"))
+        places += [(f"images.{name}.variants.{each}.tags", _get(fields, "tags")) for each, fields in variants.items()]
+        if len(variants) > 1 and (shared := places[0][1]) is not None:
+            yield _at(shared, places[0][0], "every variant would carry these tags; give them per variant")
+        for key, tags in places:
+            for tag in (each for each in _items(tags) if isinstance(each, Text)):
+                if str(tag) in first:
+                    yield _at(tag, key, f"the tag {tag} is given twice, first on line {first[tag].line}")
+                first.setdefault(str(tag), tag)
+
+
+def _cycles(images: dict[Text, Value]) -> Iterator[Finding]:
+    edges = {str(name): [each.partition("/")[0] for _, each in _parents(image)] for name, image in images.items()}
+    done: set[str] = set()
+
+    def walk(name: str, path: list[str]) -> Iterator[list[str]]:
+        if name in path:
+            yield [*path[path.index(name) :], name]
+        elif name not in done:
+            for parent in edges.get(name, ()):
+                yield from walk(parent, [*path, name])
+            done.add(name)
+
+    for name in images:
+        for cycle in walk(str(name), []):
+            yield _at(name, f"images.{name}.parent", f"parents form a cycle: {' -> '.join(cycle)}")
+
+
+def _at(value: Value, key: str, message: str) -> Finding:
+    return Finding(value.line, value.column, key, message)
+
+
+def _entries(value: Value | None) -> dict[Text, Value]:
+    return value.entries if isinstance(value, yaml.Mapping) else {}
+
+
+def _get(value: Value | None, key: str) -> Value | None:
+    return value.get(key) if isinstance(value, yaml.Mapping) else None
+
+
+def _items(value: Value | None) -> tuple[Value, ...]:
+    return value.items if isinstance(value, yaml.Sequence) else ()
+
+
+def _key(images: dict[Text, Value], name: str) -> Text:
+    return next(each for each in images if each == name)

@@ -1,0 +1,209 @@
+"""Text of a YAML file → a tree of Text, Mapping and Sequence values, each with its place.
+
+Only the composer of PyYAML is used: a scalar is the text that stands in the file, never a number, date or boolean, so
+a commit such as ``0e123456`` or a tag such as ``7.10`` keeps every character (YAML would turn both into numbers).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from imagepins.errors import PinsError
+
+
+class Text(str):
+    """A scalar as it stands in the file.
+
+    ``line`` and ``column`` count from 1. ``start`` and ``end`` are offsets, in characters of the file's text, of the
+    token with its quotes. ``style`` is the quote, ``|`` or ``>`` for blocks, or empty. ``is_alias`` tells
+    that the value was written as ``*anchor``; its place is then the anchor's.
+    """
+
+    __slots__ = ("column", "end", "is_alias", "line", "start", "style")
+    line: int
+    column: int
+    start: int
+    end: int
+    style: str
+    is_alias: bool
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """A YAML sequence and its place."""
+
+    line: int
+    column: int
+    items: "tuple[Value, ...]"
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A YAML mapping and its place; keys keep the order of the file."""
+
+    line: int
+    column: int
+    entries: "dict[Text, Value]" = field(default_factory=dict)
+
+    def get(self, key: str) -> "Value | None":
+        """The value under ``key``, or None."""
+        return cast("dict[str, Value]", self.entries).get(key)
+
+
+Value = Text | Sequence | Mapping
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """Something wrong at a place of the file; ``key`` is the dotted path to it."""
+
+    line: int
+    column: int
+    key: str
+    message: str
+
+    def render(self, path: str) -> str:
+        """``pins.yaml:LINE:COLUMN: key: message``."""
+        subject = f"{self.key}: " if self.key else ""
+        return f"{path}:{self.line}:{self.column}: {subject}{self.message}"
+
+
+class Findings(PinsError):
+    """Everything that is wrong with one file, in the order of the file."""
+
+    def __init__(self, path: str, findings: list[Finding]) -> None:
+        self.path = path
+        self.findings = tuple(sorted(findings))
+        super().__init__("\n".join(finding.render(path) for finding in self.findings))
+
+
+def decode(data: bytes, path: str) -> str:
+    """Bytes of a file → its text, line ends kept. Raises Findings for a byte order mark or bytes that are not UTF-8."""
+    if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        # With a BOM the C scanner's offsets are off by one, and an edit would cut into its neighbours.
+        raise Findings(path, [Finding(1, 1, "", "starts with a byte order mark; save the file as plain UTF-8")])
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
+        raise Findings(path, [Finding(line, column, "", f"byte 0x{data[error.start]:02x} is not UTF-8")]) from None
+
+
+def parse(text: str, path: str) -> Mapping:
+    """Parse one YAML document whose top level is a mapping.
+
+    Raises Findings for bad syntax, tabs, a second document, an empty document, duplicate keys (both lines named),
+    keys that are not scalars, merge keys and explicit tags.
+    """
+    node = _compose(text, path)
+    if node is None:
+        raise Findings(path, [Finding(1, 1, "", "is empty; expected a mapping that begins with 'schema: 1'")])
+    converter = _Converter(text)
+    value = converter.convert(node, "")
+    if converter.findings:
+        raise Findings(path, converter.findings)
+    if not isinstance(value, Mapping):
+        found = f"expected a mapping at the top, found {describe(value)}"
+        raise Findings(path, [Finding(value.line, value.column, "", found)])
+    return value
+
+
+def describe(value: Value) -> str:
+    """What a value is, for messages: ``the text 'abc'``, ``a list``, ``a mapping`` or ``nothing``."""
+    if isinstance(value, Sequence):
+        return "a list"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if not value and not value.style:
+        return "nothing"
+    return f"the text {str(value)[:60]!r}"
+
+
+def _compose(text: str, path: str) -> Any:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return yaml.compose(text, Loader=loader)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise Findings(path, [Finding(line, 1, "", f"character {error.character!r} is not allowed")]) from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise Findings(path, [Finding(*place, "", _problem(text, place, error))]) from None
+
+
+def _problem(text: str, place: tuple[int, int], error: Any) -> str:
+    problem = str(error.problem or error.context or "is not YAML")
+    lines = text.splitlines()
+    current = lines[place[0] - 1] if place[0] <= len(lines) else ""
+    if "\t" in current[: max(place[1], 1)]:
+        return "a tab stands where YAML wants spaces; indent with spaces"
+    if "another document" in problem or "single document" in str(error.context):
+        return "a second document begins here ('---'); a pin file is one document"
+    return f"is not YAML: {problem}" + (f" ({error.context})" if error.context and error.problem else "")
+
+
+@dataclass
+class _Converter:
+    """Nodes of PyYAML → values; what is wrong gathers in ``findings``."""
+
+    source: str
+    findings: list[Finding] = field(default_factory=list)
+    seen: set[int] = field(default_factory=set)
+    open: set[int] = field(default_factory=set)
+
+    def convert(self, node: Any, key: str) -> Value:
+        is_alias = id(node) in self.seen
+        self.seen.add(id(node))
+        line, column = _place(node)
+        if not node.tag.startswith("tag:yaml.org,2002:"):
+            self.findings.append(Finding(line, column, key, f"the tag {node.tag} means nothing here; remove it"))
+        if node.id == "scalar":
+            return self._text(node, is_alias=is_alias)
+        if id(node) in self.open:
+            self.findings.append(Finding(line, column, key, "an alias refers to the collection it stands in"))
+            return Sequence(line, column, ())
+        self.open.add(id(node))
+        try:
+            if node.id == "sequence":
+                items = (self.convert(item, f"{key}[{i}]") for i, item in enumerate(node.value))
+                return Sequence(line, column, tuple(items))
+            return Mapping(line, column, dict(self._entries(node, key)))
+        finally:
+            self.open.discard(id(node))
+
+    def _entries(self, node: Any, path: str) -> Iterator[tuple[Text, Value]]:
+        first: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            line, column = _place(key_node)
+            if key_node.id != "scalar":
+                self.findings.append(Finding(line, column, path, "a key must be plain text"))
+                continue
+            name = key_node.value
+            dotted = f"{path}.{name}" if path else name
+            if name == "<<":
+                self.findings.append(Finding(line, column, dotted, "merge keys are not supported; write the keys out"))
+            elif name in first:
+                self.findings.append(Finding(line, column, dotted, f"is given twice, first on line {first[name]}"))
+            else:
+                first[name] = line
+                yield self._text(key_node, is_alias=False), self.convert(value_node, dotted)
+
+    def _text(self, node: Any, *, is_alias: bool) -> Text:
+        text = Text(node.value)
+        text.line, text.column = _place(node)
+        text.start, text.end = node.start_mark.index, node.end_mark.index
+        text.style, text.is_alias = node.style or "", is_alias
+        # The composer's span takes in an anchor or tag; the value begins after it.
+        while text.start < text.end and self.source[text.start] in "&!":
+            prefix = re.match(r"\S+\s*", self.source[text.start : text.end])
+            text.start += prefix.end() if prefix else 1
+        return text
+
+
+def _place(node: Any) -> tuple[int, int]:
+    return node.start_mark.line + 1, node.start_mark.column + 1
