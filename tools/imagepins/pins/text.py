@@ -118,7 +118,12 @@ def describe(value: Value) -> str:
         return "a mapping"
     if not value and not value.style:
         return "nothing"
-    return f"the text {str(value)[:60]!r}"
+    return f"the text {masked(value)[:60]!r}"
+
+
+def masked(text: str) -> str:
+    """``text`` without the user and password a URL in it may carry."""
+    return re.sub(r"(://)[^/@\s]*@", r"\1***@", text)
 
 
 def _compose(text: str, path: str) -> Any:

@@ -1,0 +1,25 @@
+"""``tools/image``: the commands on images, each in a module of its own."""
+
+from collections.abc import Sequence
+
+import click
+
+from imagepins.cli import LazyGroup, run_command
+
+COMMANDS = {
+    "render": "imagepins.cli.render:render",
+    "schema": "imagepins.cli.render:schema",
+}
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+def image() -> None:
+    """Render, plan, build, verify and compare the images of pins.yaml.
+
+    IMAGE is the name of an image, or image/variant.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``tools/image``; returns the exit code."""
+    return run_command(image, argv, name="image")

@@ -1,0 +1,59 @@
+"""``tools/image render`` and ``tools/image schema``."""
+
+from pathlib import Path
+
+import click
+
+from imagepins.cli import pins_option
+
+
+@click.command()
+@click.argument("images", nargs=-1, metavar="[IMAGE]...")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 with a diff where a rendered file is stale.")
+@pins_option
+def render(images: tuple[str, ...], *, check: bool, pins_path: Path) -> int:
+    """Render the Dockerfiles from pins.yaml and the templates."""
+    from imagepins.pins.load import load
+    from imagepins.render.dockerfile import render_all
+    from imagepins.render.freshness import difference, stale, strays
+
+    pinset = load(pins_path)
+    root = pins_path.parent
+    texts = render_all(pinset, root, pinset.select(images))
+    changed = stale(texts, root)
+    extra = [] if images else strays(pinset, root)
+    if check:
+        for path in changed:
+            click.echo(difference(root, path, texts[path]), nl=False)
+        for path in extra:
+            click.echo(f"{path}: no image of {pinset.path} renders to it; remove it")
+        problems = len(changed) + len(extra)
+        click.echo(
+            f"{len(texts)} Dockerfiles, {problems} stale" if problems else f"{len(texts)} Dockerfiles, all fresh",
+            err=True,
+        )
+        return 1 if problems else 0
+    write(root, {path: texts[path] for path in changed})
+    for path in changed:
+        click.echo(path)
+    click.echo(f"{len(texts)} Dockerfiles, {len(changed)} written", err=True)
+    return 0
+
+
+def write(root: Path, texts: dict[str, str]) -> None:
+    """Write rendered texts below ``root``."""
+    for path, text in texts.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, newline="")
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of pins.yaml."""
+    import json
+
+    from imagepins.pins.schema import json_schema
+    from imagepins.pins.spec import FILE
+
+    document = {"$schema": "https://json-schema.org/draft/2020-12/schema", **json_schema(FILE)}
+    click.echo(json.dumps(document, indent=2))

@@ -1,0 +1,1 @@
+"""PinSet and templates → texts of Dockerfiles."""

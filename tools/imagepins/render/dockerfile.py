@@ -1,0 +1,124 @@
+"""Target → text of its Dockerfile, with header, ARG lines and exactly one newline at the end."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from imagepins.errors import CheckFailed
+from imagepins.pins.model import Pin, PinSet, Target, UrlPin
+from imagepins.render.environment import dquote, environment, render
+
+DIRECTIVE = re.compile(r"# ?(?:syntax|escape|check)=\S+", re.IGNORECASE)
+# A heredoc's last line: what is on it alone was opened by `<<WORD` before.
+HEREDOC = re.compile(r"<<-?(?P<quote>['\"]?)(?P<word>[A-Za-z_][A-Za-z0-9_]*)(?P=quote)")
+
+
+def render_all(pinset: PinSet, root: Path, targets: tuple[Target, ...] | None = None) -> dict[str, str]:
+    """Texts of the Dockerfiles of ``targets`` (default: all), by path relative to ``root``, the directory of pins.yaml.
+
+    Raises PinsError for a wrong template, CheckFailed where pins break a constraint.
+    """
+    chosen = tuple(pinset.targets.values()) if targets is None else targets
+    check_constraints(pinset, chosen)
+    env = environment(root)
+    return {target.dockerfile: _finish(render(env, target.template, context(target)), target) for target in chosen}
+
+
+def broken_constraints(pinset: PinSet, targets: tuple[Target, ...]) -> list[str]:
+    """A message for each constraint that the pins of a target break."""
+    broken: dict[str, list[str]] = {}
+    for target in targets:
+        pins = tuple(target.all_pins.values())
+        for constraint in pinset.constraints:
+            if not constraint.require.concerns(pins) or (constraint.when and not constraint.when.holds(pins)):
+                continue
+            if not constraint.require.holds(pins):
+                condition = f" (while {constraint.when.text})" if constraint.when else ""
+                place = pinset.place(constraint.reason)
+                message = f"{place}: '{constraint.require.text}'{condition} does not hold: {constraint.reason}"
+                broken.setdefault(message, []).append(target.name)
+    return [f"{message}; in {', '.join(names)}" for message, names in broken.items()]
+
+
+def check_constraints(pinset: PinSet, targets: tuple[Target, ...]) -> None:
+    """Raise CheckFailed with every constraint that the pins of ``targets`` break."""
+    if broken := broken_constraints(pinset, targets):
+        raise CheckFailed("\n".join(broken))
+
+
+def context(target: Target) -> Mapping[str, Any]:
+    """What a template can use."""
+    return {
+        "image": target.image,
+        "variant": target.variant,
+        "target": target,
+        "parent": target.parent,
+        "pins": target.pins,
+        "all_pins": target.all_pins,
+        "args": target.args,
+        "archs": target.archs,
+        "env": target.env,
+        "gates": {gate.name: gate for gate in target.gates},
+        "pin_args": pin_args(target),
+        "plain_args": "\n".join(f"ARG {name}={dquote(value)}" for name, value in target.args.items()),
+        "env_lines": env_lines(target),
+    }
+
+
+def pin_args(target: Target) -> str:
+    """One ``ARG NAME=value`` line per pin, unindented: upstream's tests and scanners read the first such line."""
+    lines = (line for pin in target.pins.values() for line in _pin_lines(pin))
+    return "\n".join(lines)
+
+
+def env_lines(target: Target) -> str:
+    """One ``ENV NAME="value"`` line per environment value, its reason as a comment above."""
+    lines = []
+    for name, var in target.env.items():
+        if var.reason:
+            lines.append(f"# {var.reason}")
+        lines.append(f"ENV {name}={dquote(var.value)}")
+    return "\n".join(lines)
+
+
+def _pin_lines(pin: Pin) -> list[str]:
+    lines = [f"# {pin.name}: {pin.note}"] if pin.note else []
+    if not pin.is_complete:
+        lines.append(f"# {pin.name} is not known yet: tools/bump_pin {pin.name}")
+    if isinstance(pin, UrlPin):
+        lines.append(f"ARG {pin.url_arg}={_bare(pin.url)}")
+    return [*lines, f"ARG {pin.arg}={_bare(pin.value)}"]
+
+
+def _bare(value: str) -> str:
+    return value if re.fullmatch(r"[A-Za-z0-9@%+=:,./_~-]*", value) else dquote(value)
+
+
+def _finish(text: str, target: Target) -> str:
+    """Parser directives first, then the header, then the rest, which ends in one newline."""
+    lines = text.lstrip("\n").splitlines()
+    count = 0
+    while count < len(lines) and DIRECTIVE.fullmatch(lines[count].strip()):
+        count += 1
+    header = [
+        f"# Generated from pins.yaml and {target.template} by 'tools/image render'. Do not edit:",
+        "# change those and render again.",
+    ]
+    return "\n".join([*lines[:count], *header, *_separate_heredocs(lines[count:])]).rstrip("\n") + "\n"
+
+
+def _separate_heredocs(lines: list[str]) -> list[str]:
+    """An empty line after each heredoc (hadolint cannot read on without one, hadolint/hadolint#960)."""
+    out: list[str] = []
+    ends: list[str] = []
+    for number, line in enumerate(lines):
+        out.append(line)
+        if ends:
+            if line.strip() == ends[0]:
+                ends.pop(0)
+                following = lines[number + 1] if number + 1 < len(lines) else ""
+                out.extend([""] if not ends and following.strip() else [])
+        elif not line.lstrip().startswith("#"):
+            ends = [match["word"] for match in HEREDOC.finditer(line)]
+    return out
