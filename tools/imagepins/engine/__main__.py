@@ -1,0 +1,5 @@
+"""``python -m imagepins.engine`` → the engine command."""
+
+from imagepins.engine.cli import main
+
+raise SystemExit(main())
