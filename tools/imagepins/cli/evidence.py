@@ -1,6 +1,5 @@
 """``tools/image compare``, ``bench``, ``diff`` and ``bisect``."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from imagepins.errors import UsageError
 @click.option("--by", metavar="file|FIELD", help="What tells sides apart: the file, or a recorded field such as tag.")
 @click.option("--warmup", type=click.IntRange(0), default=0, help="Leave out the first N runs of each side.")
 @click.option("--drop", multiple=True, metavar="FIELD=GLOB", help="Leave out runs by a recorded field: tag=warm*.")
-@click.option("--metric", "metrics", multiple=True, metavar="FIGURE", help="Show these instead of the headline figures.")
+@click.option("--figure", "figures", multiple=True, metavar="FIGURE", help="Show these instead of the usual five.")
 @click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help="Exit 1 if it holds: 'p99_itl_ms > +5%'.")
 @click.option("--force", is_flag=True, help="Compare runs of different loads, and say so.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write a plot to this file as well.")
@@ -27,7 +26,7 @@ def compare(
     by: str | None,
     warmup: int,
     drop: tuple[str, ...],
-    metrics: tuple[str, ...],
+    figures: tuple[str, ...],
     limits: tuple[str, ...],
     force: bool,
     svg: Path | None,
@@ -40,13 +39,66 @@ def compare(
     NAME=FILE. One file alone is split by its runs' tags. Files of interference rows (M, direction, blocks) are told by
     their content.
     """
+    from imagepins.evidence import comparison as comparing
+    from imagepins.evidence import limits as limiting
+    from imagepins.evidence import report, sides
     from imagepins.evidence.interference import is_interference
-    from imagepins.evidence.sides import Rule, read_text
+    from imagepins.evidence.metrics import HEADLINE
+    from imagepins.evidence.plot import comparison_svg
 
-    text = read_text(sources[0])
-    if text is not None and is_interference(text):
-        if by or warmup or drop or metrics or svg:
-            raise UsageError("interference rows are compared as they stand: only --json and --fail-if apply to them")
+    if is_interference(sides.read_text(sides.locate(sources[0])[1][0])):
+        if by or warmup or drop or figures or svg:
+            raise UsageError("rows of interference are compared as they stand; only --json and --fail-if apply to them")
         return _compare_interference(sources, limits, as_json=as_json)
-    rule = Rule(warmup, tuple(_field_glob(each) for each in drop))
-    return _compare_runs(sources, by, rule, metrics, limits, force=force, svg=svg, title=title, as_json=as_json)
+    wanted = limiting.parse_limits(limits)
+    rule = sides.Rule(warmup, tuple(_field_glob(each) for each in drop))
+    found, flaws = sides.make_sides([sides.read_source(each) for each in sources], by=by, rule=rule)
+    names = comparing.check_figures(figures) or HEADLINE
+    result = comparing.compare_sides(found, metrics=names, force=force, flaws=flaws)
+    if svg:
+        _write(svg, comparison_svg(result, title=title))
+    broken = limiting.broken_limits(result, wanted)
+    _print(report.comparison_json(result, broken) if as_json else report.comparison_markdown(result))
+    return _tell(broken)
+
+
+def _compare_interference(sources: Sequence[str], limits: Sequence[str], *, as_json: bool) -> int:
+    from imagepins.evidence import interference as rows
+    from imagepins.evidence.limits import broken_slowdowns, parse_slowdown_limits
+    from imagepins.evidence.sides import locate, read_text
+
+    wanted = parse_slowdown_limits(limits)
+    located = [locate(each) for each in sources]
+    found = rows.compare_interference([(name, read_text(paths[0])) for name, paths in located])
+    broken = broken_slowdowns(found, wanted)
+    _print(rows.interference_json(found, broken) if as_json else rows.interference_markdown(found))
+    return _tell(broken)
+
+
+def _field_glob(text: str) -> tuple[str, str]:
+    field, equals, glob = text.partition("=")
+    if not (field and equals):
+        raise UsageError(f"--drop {text!r}: expected FIELD=GLOB, such as tag=warm*")
+    return field, glob
+
+
+def _print(result: object) -> None:
+    import json
+
+    click.echo(result if isinstance(result, str) else json.dumps(result, indent=2, allow_nan=False), nl=False)
+    if not isinstance(result, str):
+        click.echo()
+
+
+def _tell(broken: Sequence[str]) -> int:
+    for sentence in broken:
+        click.echo(sentence, err=True)
+    return 1 if broken else 0
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    click.echo(f"wrote {path}", err=True)

@@ -1,0 +1,1 @@
+"""Result files, observed documents, images → what a bump is merged on: comparison, plot, difference, description."""

@@ -1,0 +1,153 @@
+"""Result files → sides of a comparison: which runs are averaged together, which are dropped, and why.
+
+A side is a file, a folder of files (``vllm bench serve --save-result`` writes one per run) or, with ``by``, all runs
+that agree in a recorded field such as ``tag``.
+"""
+
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from imagepins.errors import UsageError
+from imagepins.evidence.records import Parsed, Run, parse_runs
+
+BY_FILE = "file"
+
+
+@dataclass(frozen=True)
+class Side:
+    """Runs that are averaged together; ``notes`` tell what was left out or looks odd."""
+
+    name: str
+    runs: tuple[Run, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which runs to leave out: the first ``warmup`` of each side, and those with a field that matches a glob."""
+
+    warmup: int = 0
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+def locate(argument: str) -> tuple[str, list[Path]]:
+    """The name and files of one side as typed: ``FILE``, ``FOLDER`` or ``NAME=FILE``. Raises UsageError."""
+    name, path = "", Path(argument)
+    if not path.exists() and "=" in argument:
+        name, _, rest = argument.partition("=")
+        path = Path(rest)
+    paths = sorted(each for each in path.iterdir() if each.suffix in {".json", ".jsonl"}) if path.is_dir() else [path]
+    if not paths:
+        raise UsageError(f"{path}: the folder holds no .json or .jsonl file")
+    return name or path.stem, paths
+
+
+def read_source(argument: str) -> tuple[str, Parsed]:
+    """The name and content of one side as typed (see ``locate``). Raises UsageError."""
+    name, paths = locate(argument)
+    parsed = [parse_runs(read_text(path), file=str(path)) for path in paths]
+    runs = [run for one in parsed for run in one.runs]
+    if len(paths) > 1:
+        # Files of --save-result are named by load first and time last, so their names do not give the order of runs.
+        runs.sort(key=lambda run: str(run.fields.get("date", "")))
+    return name, Parsed(tuple(runs), tuple(flaw for one in parsed for flaw in one.flaws))
+
+
+def read_text(path: Path) -> str:
+    """The text of a result file. Raises UsageError where it cannot be read or is no text."""
+    try:
+        return path.read_bytes().decode()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{path}:{line}: not UTF-8 text; a result file of the benchmark is expected") from error
+
+
+def make_sides(sources: Sequence[tuple[str, Parsed]], *, by: str | None, rule: Rule) -> tuple[list[Side], list[str]]:
+    """Group runs into at least two sides, the first being the base, and list what was broken or dropped.
+
+    ``by`` is ``file``, a recorded field, or None: by tag where only one source is given, by file otherwise. Raises
+    UsageError when fewer than two sides, or a side without runs, come out.
+    """
+    by = by or (BY_FILE if len(sources) > 1 else "tag")
+    flaws = [flaw for _, parsed in sources for flaw in parsed.flaws]
+    groups = _by_source(sources) if by == BY_FILE else _by_field(sources, by)
+    sides = [_side(name, runs, rule, tags_mix=by == BY_FILE) for name, runs in groups]
+    empty = [side.name for side in sides if not side.runs]
+    if empty or len(sides) < 2:
+        reason = f"{' and '.join(empty)}: no run is left" if empty else _one_side(sides, by)
+        notes = [note for side in sides for note in side.notes]
+        raise UsageError("\n".join([f"nothing to compare: {reason}", *flaws, *notes]))
+    return sides, flaws
+
+
+def _by_source(sources: Sequence[tuple[str, Parsed]]) -> list[tuple[str, tuple[Run, ...]]]:
+    names = [name for name, _ in sources]
+    return [
+        (name if names.count(name) == 1 else f"{name} ({at})", parsed.runs)
+        for at, (name, parsed) in enumerate(sources, start=1)
+    ]
+
+
+def _by_field(sources: Sequence[tuple[str, Parsed]], by: str) -> list[tuple[str, tuple[Run, ...]]]:
+    groups: dict[str, list[Run]] = {}
+    for _, parsed in sources:
+        for run in parsed.runs:
+            # vLLM has no tag; its --label is the same thing under another name.
+            value = run.fields.get(by, run.fields.get("label") if by == "tag" else None)
+            groups.setdefault(f"no {by}" if value in {None, ""} else str(value), []).append(run)
+    return [(name, tuple(runs)) for name, runs in groups.items()]
+
+
+def _side(name: str, runs: Sequence[Run], rule: Rule, *, tags_mix: bool) -> Side:
+    notes: list[str] = []
+    kept = []
+    for position, run in enumerate(runs):
+        if reason := _dropped(run, position, rule):
+            notes.append(f"{run.place}: left out ({reason})")
+        else:
+            kept.append(run)
+    unique, repeats = _without_repeats(kept)
+    notes += repeats
+    tags = {str(run.fields["tag"]) for run in unique if run.fields.get("tag")}
+    if tags_mix and len(tags) > 1:
+        notes.append(f"{name}: runs of {len(tags)} tags are averaged ({_list(tags)}); --by tag keeps them apart")
+    return Side(name, tuple(unique), tuple(notes))
+
+
+def _dropped(run: Run, position: int, rule: Rule) -> str | None:
+    if position < rule.warmup:
+        return f"warm-up run {position + 1} of {rule.warmup}"
+    for field, pattern in rule.fields:
+        if field in run.fields and fnmatch.fnmatchcase(str(run.fields[field]), pattern):
+            return f"{field} matches {pattern}"
+    return None
+
+
+def _without_repeats(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
+    """The same record twice is no second measurement: counted twice, it would make noise look small."""
+    seen: dict[tuple[tuple[str, float], ...], Run] = {}
+    notes = []
+    for run in runs:
+        key = _fingerprint(run.metrics)
+        if key in seen:
+            notes.append(f"{run.place}: left out (the same record as {seen[key].place})")
+        seen.setdefault(key, run)
+    return list(seen.values()), notes
+
+
+def _fingerprint(metrics: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    return tuple(sorted(metrics.items()))
+
+
+def _one_side(sides: Sequence[Side], by: str) -> str:
+    found = f"only {sides[0].name!r}" if sides else "none"
+    hint = "give a second file, or --by FIELD to split one file"
+    return f"two sides are needed, and by {by} there is {found}; {hint}"
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
