@@ -99,15 +99,13 @@ def stream(
     finally:
         timer.cancel()
         end_group(process)
-        if process.stdout:
-            process.stdout.close()
     if expired:
         raise ProcessFailed(argv, f"no end after {timeout:g} s")
     return process.returncode
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End ``process`` and everything in its group: SIGTERM, then SIGKILL after GRACE_SECONDS."""
+    """End ``process`` and everything in its group, SIGTERM, then SIGKILL after GRACE_SECONDS; close its pipes."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
@@ -117,6 +115,10 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe:
+            with suppress(BrokenPipeError):
+                pipe.close()
 
 
 def _start(

@@ -31,13 +31,13 @@ def cross_check(tree: yaml.Mapping) -> Iterator[Finding]:
 
 def _check_pin(pin: Value, key: str) -> Iterator[Finding]:
     track, pull, then = _get(pin, "track"), _get(_get(pin, "track"), "pull"), _get(_get(pin, "track"), "then")
-    if _get(pin, "git") and not _get(pin, "commit") and not track:
+    if _get(pin, "git") is not None and _get(pin, "commit") is None and track is None:
         yield _at(pin, key, "a git pin without commit needs a track that says where bump_pin finds one")
-    if track and pull and not then:
+    if track is not None and pull is not None and then is None:
         yield _at(track, f"{key}.track", "a pull request needs 'then', the branch it leads to once merged")
-    if then and not pull:
+    if then is not None and pull is None:
         yield _at(then, f"{key}.track.then", "'then' goes with 'pull' only")
-    if (allow_tag := _get(pin, "allow_tag")) and _get(pin, "digest"):
+    if (allow_tag := _get(pin, "allow_tag")) is not None and _get(pin, "digest") is not None:
         yield _at(allow_tag, f"{key}.allow_tag", "stands beside a digest; remove one of the two")
 
 

@@ -29,6 +29,10 @@ class Text(str):
     is_alias: bool
 
 
+PLAIN_TAGS = frozenset({"str", "int", "float", "bool", "null", "timestamp", "binary", "value", "seq", "map", "merge"})
+"""Tags YAML itself gives to what carries none; any other was written out."""
+
+
 @dataclass(frozen=True)
 class Sequence:
     """A YAML sequence and its place."""
@@ -165,7 +169,7 @@ class _Converter:
         is_alias = id(node) in self.seen
         self.seen.add(id(node))
         line, column = _place(node)
-        if not node.tag.startswith("tag:yaml.org,2002:"):
+        if node.tag.removeprefix("tag:yaml.org,2002:") not in PLAIN_TAGS:
             self.findings.append(Finding(line, column, key, f"the tag {node.tag} means nothing here; remove it"))
         if node.id == "scalar":
             return self._text(node, is_alias=is_alias)

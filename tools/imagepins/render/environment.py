@@ -4,6 +4,7 @@ Delimiters are ``[[[ value ]]]``, ``[[% block %]]`` and ``[[# comment #]]``. Jin
 hold: ``${#array[@]}`` opens a Jinja comment and ``{{.Id}}`` is a Go template (jitsi/infra-configuration#902).
 """
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound, TemplateSyntaxError
 from jinja2.exceptions import UndefinedError
+from jinja2.utils import missing
 
 from imagepins.errors import PinsError
 from imagepins.pins import archs
@@ -23,6 +25,8 @@ class _Undefined(StrictUndefined):
     @property
     def _undefined_message(self) -> str:
         owner = self._undefined_obj
+        if owner is missing:
+            return f"nothing is called '{self._undefined_name}'"
         known = owner if isinstance(owner, Mapping) else [name for name in dir(owner) if not name.startswith("_")]
         if self._undefined_hint or not isinstance(self._undefined_name, str):
             return super()._undefined_message
@@ -69,21 +73,25 @@ def render(env: Environment, template: str, context: Mapping[str, Any]) -> str:
     except TemplateSyntaxError as error:
         raise PinsError(f"{error.name or template}:{error.lineno}: {error.message}") from None
     except (UndefinedError, TemplateError, TypeError, LookupError, ValueError) as error:
-        raise PinsError(f"{_place(error, template)}: {_message(error)}") from None
+        raise PinsError(f"{_place(error, template, env)}: {_message(error, context)}") from None
 
 
-def _message(error: Exception) -> str:
-    return f"no row for {error}" if isinstance(error, KeyError) else str(error)
+def _message(error: Exception, context: Mapping[str, Any]) -> str:
+    if isinstance(error, KeyError):
+        return f"no row for {error}"
+    top_level = re.fullmatch(r"nothing is called '(\w+)'", str(error))
+    return f"{error}{nearest(top_level[1], context)}" if top_level else str(error)
 
 
-def _place(error: Exception, template: str) -> str:
+def _place(error: Exception, template: str, env: Environment) -> str:
     """``template:line`` of the innermost template frame of the traceback (Jinja rewrites those to template lines)."""
+    loader = env.loader
+    roots = [Path(root) for root in loader.searchpath] if isinstance(loader, FileSystemLoader) else []
     place, traceback = template, error.__traceback__
     while traceback:
-        if traceback.tb_frame.f_code.co_filename.endswith(".j2"):
-            name = traceback.tb_frame.f_globals.get("__jinja_template__")
-            path = getattr(name, "name", None) or traceback.tb_frame.f_code.co_filename
-            place = f"{path}:{traceback.tb_lineno}"
+        path = Path(traceback.tb_frame.f_code.co_filename)
+        for root in (root for root in roots if path.suffix == ".j2" and path.is_relative_to(root)):
+            place = f"{path.relative_to(root).as_posix()}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place
 
