@@ -50,8 +50,37 @@ def test_check_writes_nothing_and_shows_the_difference(repository: Path, project
     checked = image(repository, "render", "--check", cwd=project)
     assert checked.returncode == 1
     assert "-ARG TORCH_VERSION=2.12.0\n+ARG TORCH_VERSION=2.13.0\n" in checked.stdout
-    assert checked.stderr == "2 Dockerfiles, 2 stale\n"
+    assert checked.stderr == "2 Dockerfiles, 2 stale; 'tools/image render' writes them\n"
     assert (project / "images/app/a/Dockerfile").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("pins.yaml", SOURCE.replace("2.12.0", "2.13.0")),
+        ("Dockerfile.j2", "[[[ pin_args ]]]\nFROM debian\n"),
+        ("images/app/a/Dockerfile", "FROM scratch\n"),
+        ("images/app/a/Dockerfile", None),
+        ("images/old/a/Dockerfile", "FROM scratch\n"),
+        ("pins.yaml", SOURCE.replace("b: {}", "b: {}, c: {}")),
+    ],
+)
+def test_check_that_passed_before_sees_every_change(
+    repository: Path, project: Path, path: str, content: str | None
+) -> None:
+    image(repository, "render", cwd=project)
+    assert [image(repository, "render", "--check", cwd=project).returncode for _ in range(2)] == [0, 0]
+    (project / path).parent.mkdir(parents=True, exist_ok=True)
+    (project / path).unlink(missing_ok=True)
+    if content is not None:
+        (project / path).write_text(content)
+    assert image(repository, "render", "--check", cwd=project).returncode == 1
+
+
+def test_check_works_without_a_writable_cache(repository: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    image(repository, "render", cwd=project)
+    assert [image(repository, "render", "--check", cwd=project).returncode for _ in range(2)] == [0, 0]
 
 
 def test_check_names_a_rendered_file_that_belongs_to_no_image(repository: Path, project: Path) -> None:

@@ -13,26 +13,46 @@ from imagepins.cli import pins_option
 @pins_option
 def render(images: tuple[str, ...], *, check: bool, pins_path: Path) -> int:
     """Render the Dockerfiles from pins.yaml and the templates."""
+    from imagepins.render import memo
+
+    if check and not images and (said := memo.recall(pins_path)):
+        click.echo(said, err=True)
+        return 0
+    return _check(images, pins_path) if check else _write(images, pins_path)
+
+
+def _check(images: tuple[str, ...], pins_path: Path) -> int:
     from imagepins.pins.load import load
+    from imagepins.render import memo
     from imagepins.render.dockerfile import render_all
     from imagepins.render.freshness import difference, stale, strays
 
-    pinset = load(pins_path)
-    root = pins_path.parent
+    pinset, root = load(pins_path), pins_path.parent
     texts = render_all(pinset, root, pinset.select(images))
     changed = stale(texts, root)
     extra = [] if images else strays(pinset, root)
-    if check:
-        for path in changed:
-            click.echo(difference(root, path, texts[path]), nl=False)
-        for path in extra:
-            click.echo(f"{path}: no image of {pinset.path} renders to it; remove it")
-        problems = len(changed) + len(extra)
-        click.echo(
-            f"{len(texts)} Dockerfiles, {problems} stale" if problems else f"{len(texts)} Dockerfiles, all fresh",
-            err=True,
-        )
-        return 1 if problems else 0
+    for path in changed:
+        click.echo(difference(root, path, texts[path]), nl=False)
+    for path in extra:
+        click.echo(f"{path}: no image of {pinset.path} renders to it; remove it")
+    if problems := len(changed) + len(extra):
+        click.echo(f"{len(texts)} Dockerfiles, {problems} stale; 'tools/image render' writes them", err=True)
+        return 1
+    said = f"{len(texts)} Dockerfiles, all fresh"
+    click.echo(said, err=True)
+    if not images:
+        memo.remember(pins_path, [root / path for path in texts], said)
+    return 0
+
+
+def _write(images: tuple[str, ...], pins_path: Path) -> int:
+    from imagepins.pins.load import load
+    from imagepins.render.dockerfile import render_all
+    from imagepins.render.freshness import stale
+
+    pinset, root = load(pins_path), pins_path.parent
+    texts = render_all(pinset, root, pinset.select(images))
+    changed = stale(texts, root)
     write(root, {path: texts[path] for path in changed})
     for path in changed:
         click.echo(path)
