@@ -126,3 +126,8 @@ def test_closed_stdout_is_no_traceback(repository: Path, project: Path) -> None:
         ["sh", "-c", f"{repository}/tools/image schema | true"], cwd=project, capture_output=True, text=True, check=True
     )
     assert "Traceback" not in done.stderr
+
+
+def test_reference_in_the_docs_is_made_from_the_schema(repository: Path, project: Path) -> None:
+    reference = image(repository, "schema", "--markdown", cwd=project).stdout
+    assert (repository / "docs/pins.md").read_text().endswith("--markdown -->\n" + reference)

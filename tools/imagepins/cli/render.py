@@ -68,12 +68,17 @@ def write(root: Path, texts: dict[str, str]) -> None:
 
 
 @click.command()
-def schema() -> None:
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the reference of docs/pins.md instead.")
+def schema(*, as_markdown: bool) -> None:
     """Print the JSON Schema of pins.yaml."""
     import json
 
+    from imagepins.pins.reference import markdown
     from imagepins.pins.schema import json_schema
     from imagepins.pins.spec import FILE
 
+    if as_markdown:
+        click.echo(markdown(FILE), nl=False)
+        return
     document = {"$schema": "https://json-schema.org/draft/2020-12/schema", **json_schema(FILE)}
     click.echo(json.dumps(document, indent=2))
