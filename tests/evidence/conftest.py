@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 import pytest
+
 from imagepins.cli import evidence, run_command
 
 DATA = Path(__file__).parent / "data"

@@ -3,8 +3,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from imagepins.evidence.markup import code, defuse, fenced, folded, inert, markdown_table
 from markdown_it import MarkdownIt
+
+from imagepins.evidence.markup import code, defuse, fenced, folded, inert, markdown_table
 
 HOSTILE = [
     "fixes #12",

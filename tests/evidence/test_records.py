@@ -3,6 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from imagepins.evidence.records import parse_runs
 
 Record = Callable[..., dict[str, Any]]
