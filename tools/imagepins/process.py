@@ -8,16 +8,19 @@ import os
 import shlex
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Timer
+from threading import Event, Thread
 
 from imagepins.errors import ImagePinsError
 
 GRACE_SECONDS = 5.0
 """How long a group may take to end after SIGTERM before SIGKILL."""
+
+_WATCH_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -75,37 +78,51 @@ def stream(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float,
+    stop: Event | None = None,
 ) -> int:
     """Run ``argv``, hand each line of its joined stdout and stderr to ``on_line``, and return the exit code.
 
-    ``timeout`` is in seconds and ends the whole process group. Raises ProcessFailed when the program is missing or
-    time runs out.
+    ``timeout`` is in seconds; when it has passed, and when another thread sets ``stop``, the whole process group is
+    ended. Raises ProcessFailed for both, and when the program is missing.
     """
     process = _start(argv, cwd, env, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
-    expired: list[bool] = []
+    ended = Event()
+    reasons: list[str] = []
 
-    def expire() -> None:
-        expired.append(True)
-        end_group(process)
+    def watch() -> None:
+        deadline = time.monotonic() + timeout
+        while not ended.wait(_WATCH_SECONDS):
+            if time.monotonic() > deadline or (stop and stop.is_set()):
+                reasons.append("stopped" if stop and stop.is_set() else f"no end after {timeout:g} s")
+                _kill_group(process)
+                return
 
-    timer = Timer(timeout, expire)
-    timer.daemon = True
-    timer.start()
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
     try:
         assert process.stdout is not None  # noqa: S101 - PIPE was asked for
         for raw in process.stdout:
             on_line(_text(raw).rstrip("\r\n"))
         process.wait()
     finally:
-        timer.cancel()
+        ended.set()
+        watcher.join()
         end_group(process)
-    if expired:
-        raise ProcessFailed(argv, f"no end after {timeout:g} s")
+    if reasons:
+        raise ProcessFailed(argv, reasons[0])
     return process.returncode
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
     """End ``process`` and everything in its group, SIGTERM, then SIGKILL after GRACE_SECONDS; close its pipes."""
+    _kill_group(process)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe:
+            with suppress(BrokenPipeError):
+                pipe.close()
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
@@ -115,10 +132,6 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe:
-            with suppress(BrokenPipeError):
-                pipe.close()
 
 
 def _start(

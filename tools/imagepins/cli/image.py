@@ -7,6 +7,7 @@ import click
 from imagepins.cli import LazyGroup, run_command
 
 COMMANDS = {
+    "build": "imagepins.cli.build:build",
     "render": "imagepins.cli.render:render",
     "schema": "imagepins.cli.render:schema",
 }

@@ -1,0 +1,1 @@
+"""Plan → built images: docker buildx bake, watched, logged and explained."""

@@ -1,0 +1,119 @@
+"""A build that failed → what to tell: target, Dockerfile and template line, pins, last lines, log."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from imagepins.build.causes import Cause
+from imagepins.build.events import Events
+from imagepins.pins.model import Pin, PinSet, UrlPin
+from imagepins.plan.dockerfile import Instruction
+from imagepins.plan.graph import Node
+
+_ERROR_LINE = re.compile(
+    r"^\s*(?:E:|ERROR\b|error:|fatal:|remote:.*not our ref|curl:|.*FAILED$|.*digest mismatch)", re.IGNORECASE
+)
+_INCLUDE = re.compile(r"\[\[%-?\s*(?:include|import|from|extends)\s+['\"]([^'\"]+)['\"]")
+_BLANK = re.compile(r"\[\[\[.*?\]\]\]|\[\[%.*?%\]\]")
+
+
+def describe_failure(pinset: PinSet, root: Path, node: Node, events: Events, cause: Cause, log: Path) -> str:
+    """The message of a failed build; ``root`` is the directory of pins.yaml."""
+    line = events.failed_line
+    instruction = node.parsed.at(line) if line else None
+    step = events.failed
+    tail = list(step.tail) if step else []
+    lines = [f"{node.name}: {cause.name}: {_shortened(events.final_error)}"]
+    if line:
+        lines.append(f"  at {node.target.dockerfile}:{line}{_template_place(root, node, instruction)}")
+    lines += [f"  {each}" for each in _pin_lines(pinset, node, instruction, [*tail, events.final_error])]
+    if cause.hint:
+        lines.append(f"  {cause.hint}")
+    if tail:
+        lines += [f"  last {len(tail)} lines of {step.name if step else ''}:", *(f"    {each}" for each in tail)]
+    if events.is_clipped:
+        lines.append("  the builder clipped the log; give it BUILDKIT_STEP_LOG_MAX_SIZE=-1 to see all of it")
+    return "\n".join([*lines, f"  log: {log}"])
+
+
+def _pin_lines(pinset: PinSet, node: Node, instruction: Instruction | None, said: list[str]) -> Iterator[str]:
+    """Pins that the error lines name, else pins that the failed step uses."""
+    pins = list({str(pin.name): pin for pin in node.target.all_pins.values()}.values())
+    errors = "\n".join(line for line in said if _ERROR_LINE.search(line))
+    blamed = [pin for pin in pins if _is_blamed(pin, errors)]
+    for pin in blamed:
+        yield f"{_place(pinset, pin)} is what the error is about; tools/bump_pin {pin.name} finds one that exists"
+    if blamed or instruction is None:
+        return
+    used = [pin for pin in pins if _is_used(pin, instruction.text)]
+    yield from (f"the step uses {_place(pinset, pin)}" for pin in used)
+
+
+def _is_blamed(pin: Pin, errors: str) -> bool:
+    """Whether error lines name the pin's id, beside its source for versions, which alone are too common."""
+    identity = str(pin.id or "")
+    if not identity or not re.search(rf"(?<![\w.]){re.escape(identity)}(?![\w])", errors):
+        return False
+    return (
+        pin.kind not in ("apt", "pypi") or re.search(rf"\b{re.escape(pin.source)}\b", errors, re.IGNORECASE) is not None
+    )
+
+
+def _is_used(pin: Pin, text: str) -> bool:
+    names = [pin.arg, *([pin.url_arg] if isinstance(pin, UrlPin) else [])]
+    return any(re.search(rf"\$\{{?{re.escape(name)}\b", text) for name in names) or bool(pin.id and pin.id in text)
+
+
+def _place(pinset: PinSet, pin: Pin) -> str:
+    identity = pin.id if pin.id is not None else pin.name
+    return f"{pinset.place(identity)}: {pin.kind} pin {pin.name} = {identity}"
+
+
+def _shortened(error: str) -> str:
+    """The error without the text of the command, which its line in the Dockerfile shows better."""
+    short = re.sub(r'process ".*" did not complete', "the command did not complete", error, flags=re.DOTALL)
+    lines = [each for each in short.splitlines() if each.strip()]
+    return lines[0].removeprefix("failed to solve: ") if lines else "no error was given"
+
+
+def _template_place(root: Path, node: Node, instruction: Instruction | None) -> str:
+    if instruction is None:
+        return ""
+    rendered = node.dockerfile.split("\n")[instruction.line - 1 : instruction.end]
+    best: tuple[int, str] = (0, "")
+    for path in _templates(root, node.target.template):
+        template = (root / path).read_text().split("\n")
+        for number in range(len(template)):
+            score = _matching(template, number, rendered)
+            best = max(best, (score, f", from {path}:{number + 1}"), key=lambda each: each[0])
+    return best[1]
+
+
+def _templates(root: Path, template: str) -> Iterator[str]:
+    """The template and all that it includes, each once."""
+    seen: list[str] = []
+    queue = [template]
+    while queue:
+        path = queue.pop(0)
+        if path in seen or not (root / path).is_file():
+            continue
+        seen.append(path)
+        yield path
+        queue.extend(_INCLUDE.findall((root / path).read_text()))
+
+
+def _matching(template: list[str], start: int, rendered: list[str]) -> int:
+    """How many lines of ``rendered`` the template gives from ``start`` on; 0 unless the first is among them."""
+    count, number = 0, start
+    for line in rendered:
+        while number < len(template) and count and not _BLANK.sub("", template[number]).strip():
+            number += 1
+        if number >= len(template) or not _gives(template[number], line):
+            return count
+        count, number = count + 1, number + 1
+    return count
+
+
+def _gives(template_line: str, line: str) -> bool:
+    pattern = ".*".join(re.escape(part) for part in _BLANK.split(template_line))
+    return bool(_BLANK.sub("", template_line).strip()) and re.fullmatch(pattern, line) is not None

@@ -1,0 +1,75 @@
+"""Node and commit → the labels of an image: OCI's own, and all its pins with their hashes."""
+
+import json
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from imagepins.plan import content
+from imagepins.plan.graph import Node
+from imagepins.process import ProcessFailed, run
+
+PINS = "org.imagepins.pins"
+PINS_HASH = "org.imagepins.pins-hash"
+CONTENT_HASH = "org.imagepins.content-hash"
+INPUTS = "org.imagepins.inputs"
+TARGET = "org.imagepins.target"
+
+INPUT_PATHS = ("pins.yaml", "images", ":(glob)*.j2")
+"""What images are made from, as git pathspecs below the directory of pins.yaml."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the pins come from: repository, commit that last touched them, and its time in seconds since 1970."""
+
+    url: str
+    revision: str
+    epoch: int
+
+
+def read_source(root: Path, pins_name: str) -> Source:
+    """Ask git about ``root``. Outside a repository revision and URL are empty and the time is 0.
+
+    SOURCE_DATE_EPOCH of the environment wins over the commit's time, as everywhere.
+    """
+    paths = (pins_name, *INPUT_PATHS[1:])
+    commit, _, seconds = _git(root, "log", "-1", "--format=%H %ct", "--", *paths).partition(" ")
+    dirty = "-dirty" if commit and _git(root, "status", "--porcelain", "--", *paths) else ""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH") or seconds or "0"
+    return Source(_without_user(_git(root, "remote", "get-url", "origin")), commit + dirty, int(epoch))
+
+
+def make_labels(node: Node, source: Source) -> dict[str, str]:
+    """All labels of the node's image."""
+    target = node.target
+    labels = {
+        "org.opencontainers.image.title": target.name,
+        "org.opencontainers.image.source": source.url,
+        "org.opencontainers.image.revision": source.revision,
+        "org.opencontainers.image.created": datetime.fromtimestamp(source.epoch, UTC)
+        .isoformat()
+        .replace("+00:00", "Z"),
+        "org.opencontainers.image.version": target.tags[0].rpartition("/")[2].partition(":")[2] or target.variant,
+        PINS: json.dumps(content.pins_document(target), sort_keys=True, separators=(",", ":")),
+        PINS_HASH: content.pins_hash(target),
+        CONTENT_HASH: node.content,
+        INPUTS: json.dumps(node.inputs, sort_keys=True, separators=(",", ":")),
+        TARGET: target.name,
+    }
+    return {name: str(value) for name, value in labels.items() if value}
+
+
+def _git(root: Path, *args: str) -> str:
+    try:
+        return run(["git", "-C", str(root), *args], timeout=20).stdout.strip()
+    except ProcessFailed:
+        return ""
+
+
+def _without_user(url: str) -> str:
+    """The URL without user and password, which a label would publish."""
+    scheme, marker, rest = url.partition("://")
+    head, slash, tail = rest.partition("/")
+    return f"{scheme}{marker}{head.rpartition('@')[2]}{slash}{tail}" if marker else url

@@ -1,0 +1,75 @@
+"""Nodes → which of them the local engine holds already, by one call of the docker client."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from imagepins.build.labels import CONTENT_HASH, INPUTS
+from imagepins.errors import EngineError
+from imagepins.plan.graph import Node
+from imagepins.process import ProcessFailed, run
+
+_FORMAT = "{{json .Id}}\t{{json .RepoTags}}\t{{json .Config.Labels}}\t{{json .Size}}"
+
+
+@dataclass(frozen=True)
+class LocalImage:
+    """An image of the local engine: its id, its labels and its size in bytes."""
+
+    id: str
+    labels: Mapping[str, str]
+    size: int
+
+
+@dataclass(frozen=True)
+class Local:
+    """What the local engine holds of the asked references."""
+
+    images: Mapping[str, LocalImage]
+
+    def built(self, node: Node) -> LocalImage | None:
+        """The image with this node's content, or None."""
+        found = self.images.get(node.content_tag)
+        return found if found and found.labels.get(CONTENT_HASH) == node.content else None
+
+    def missing_tags(self, node: Node) -> list[str]:
+        """Tags that do not stand for the node's content yet, though it is there."""
+        built = self.built(node)
+        return [tag for tag in node.target.tags if built and self.images.get(tag) != built]
+
+    def last_inputs(self, node: Node) -> dict[str, str] | None:
+        """Inputs of the image that has the node's tag now, or None."""
+        found = self.images.get(node.target.tags[0])
+        try:
+            return dict(json.loads(found.labels[INPUTS])) if found else None
+        except (KeyError, ValueError, TypeError):
+            return None
+
+
+def look(nodes: Iterable[Node]) -> Local:
+    """Ask for the tags of all nodes at once. Raises EngineError where no engine answers."""
+    refs = sorted({ref for node in nodes for ref in (node.content_tag, *node.target.tags)})
+    if not refs:
+        return Local({})
+    # Asked one by one the client would be started for each; asked at once it tells those that are there and fails.
+    images: dict[str, LocalImage] = {}
+    try:
+        done = run(["docker", "image", "inspect", "--format", _FORMAT, *refs], timeout=60, check=False)
+    except ProcessFailed as error:
+        raise EngineError(f"{error}; run tools/engine status") from error
+    problems = [line for line in done.stderr.splitlines() if line.strip() and "No such image" not in line]
+    if problems and done.code != 0:
+        raise EngineError(f"the Docker engine did not answer: {problems[0].strip()}; run tools/engine status")
+    for line in filter(str.strip, done.stdout.splitlines()):
+        identity, tags, labels, size = (json.loads(part) for part in line.split("\t"))
+        image = LocalImage(identity, labels or {}, size)
+        images |= dict.fromkeys(tags or (), image)
+    return Local(images)
+
+
+def tag(source: str, target: str) -> None:
+    """Give a local image another tag. Raises EngineError."""
+    try:
+        run(["docker", "image", "tag", source, target], timeout=30)
+    except ProcessFailed as error:
+        raise EngineError(str(error)) from error

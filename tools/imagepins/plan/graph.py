@@ -1,0 +1,157 @@
+"""PinSet and rendered Dockerfiles → nodes in build order: who is built from whom, and the content hash of each."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from imagepins.errors import PinsError
+from imagepins.pins.model import PinSet, Target
+from imagepins.plan import content
+from imagepins.plan.context import ContextFile, read_context
+from imagepins.plan.dockerfile import Parsed, parse
+from imagepins.plan.stages import Sources, sources
+
+
+@dataclass(frozen=True)
+class Node:
+    """One target with all that decides what its build gives.
+
+    ``parents`` maps a name as the Dockerfile spells it to the target that provides it.
+    """
+
+    target: Target
+    dockerfile: str
+    parsed: Parsed
+    files: tuple[ContextFile, ...]
+    context_root: Path
+    parents: Mapping[str, str]
+    inputs: Mapping[str, str]
+    content: str
+    level: int
+
+    @property
+    def name(self) -> str:
+        """``image/variant``."""
+        return self.target.name
+
+    @property
+    def slug(self) -> str:
+        """The name where a slash cannot stand: ``image-variant``."""
+        return self.name.replace("/", "-")
+
+    @cached_property
+    def content_tag(self) -> str:
+        """Tag that stands for this content and never moves."""
+        return f"{repository(self.target.tags[0])}:content-{self.content[: content.TAG_DIGITS]}"
+
+
+def repository(tag: str) -> str:
+    """``host:5000/name:tag`` → ``host:5000/name``."""
+    head, _, last = tag.rpartition("/")
+    return f"{head}/{last.partition(':')[0]}" if head else last.partition(":")[0]
+
+
+def make_graph(pinset: PinSet, root: Path, targets: tuple[Target, ...], texts: Mapping[str, str]) -> tuple[Node, ...]:
+    """Nodes of ``targets``, parents first. ``texts`` are the rendered Dockerfiles of all of them, by path.
+
+    Raises PinsError for a cycle (printed whole), for a tag that two targets share, and for a wrong context.
+    """
+    _refuse_shared_tags(pinset)
+    found = [(each, parse(texts[each.dockerfile], each.dockerfile)) for each in targets]
+    read = {target.name: (target, parsed, sources(parsed)) for target, parsed in found}
+    owners = {normal(tag): target.name for target in pinset.targets.values() for tag in target.tags}
+    edges = {name: _parents(taken, owners) for name, (_, _, taken) in read.items()}
+    nodes: dict[str, Node] = {}
+    for name in _in_order(edges, pinset.path):
+        target, parsed, taken = read[name]
+        nodes[name] = _node(target, parsed, taken, edges[name], nodes, root, texts[target.dockerfile])
+    return tuple(nodes.values())
+
+
+def normal(ref: str) -> str:
+    """A reference with what Docker adds when it is left out, so that two spellings of one image compare equal."""
+    name, at, digest = ref.partition("@")
+    first, slash, _ = name.partition("/")
+    if not (slash and ("." in first or ":" in first or first == "localhost")):
+        name = f"docker.io/{name}" if slash else f"docker.io/library/{name}"
+    if not at and ":" not in name.rpartition("/")[2]:
+        name += ":latest"
+    return name + at + digest
+
+
+def ancestors(node: Node, nodes: Mapping[str, Node]) -> Iterator[Node]:
+    """Parents of ``node`` and theirs, each once, nearest first."""
+    seen: set[str] = set()
+    queue = list(node.parents.values())
+    while queue:
+        name = queue.pop(0)
+        if name not in seen:
+            seen.add(name)
+            yield nodes[name]
+            queue.extend(nodes[name].parents.values())
+
+
+def _node(
+    target: Target,
+    parsed: Parsed,
+    taken: Sources,
+    parents: Mapping[str, str],
+    nodes: Mapping[str, Node],
+    root: Path,
+    text: str,
+) -> Node:
+    context_root = root / "images" / target.image / "context"
+    files = read_context(context_root, taken.files, dockerfile=target.dockerfile) if taken.files else ()
+    found = content.inputs(
+        target,
+        parsed,
+        files=files,
+        bases=[use.name for use in taken.images if use.name not in parents],
+        parents={name: nodes[name].content for name in parents.values()},
+    )
+    level = max((nodes[name].level + 1 for name in parents.values()), default=0)
+    return Node(target, text, parsed, files, context_root, parents, found, content.content_hash(found), level)
+
+
+def _parents(taken: Sources, owners: Mapping[str, str]) -> dict[str, str]:
+    return {use.name: owners[normal(use.name)] for use in taken.images if normal(use.name) in owners}
+
+
+def _in_order(edges: Mapping[str, Mapping[str, str]], path: str) -> list[str]:
+    """Names so that parents come before children, otherwise in the given order. Raises PinsError for a cycle."""
+    order: list[str] = []
+    state: dict[str, int] = {}
+    for start in edges:
+        stack: list[tuple[str, Iterator[str]]] = [(start, iter(edges[start].values()))] if start not in state else []
+        state.setdefault(start, 1)
+        while stack:
+            name, rest = stack[-1]
+            parent = next(rest, None)
+            if parent is None:
+                state[name] = 2
+                order.append(name)
+                stack.pop()
+            elif state.get(parent) == 1:
+                cycle = [each for each, _ in stack]
+                raise PinsError(f"{path}: images are built from each other: {_chain(cycle, parent)}")
+            elif parent not in state:
+                state[parent] = 1
+                stack.append((parent, iter(edges[parent].values())))
+    return order
+
+
+def _chain(stack: list[str], again: str) -> str:
+    return " FROM ".join([*stack[stack.index(again) :], again])
+
+
+def _refuse_shared_tags(pinset: PinSet) -> None:
+    owner: dict[str, Target] = {}
+    for target in pinset.targets.values():
+        for tag in target.tags:
+            other = owner.setdefault(normal(tag), target)
+            if other is not target:
+                raise PinsError(
+                    f"{pinset.place(target.variant)}: {target.name} has the tag {tag}, which {other.name} has, too; "
+                    "give each its own 'tags'"
+                )
