@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 TOOL = Path(__file__).resolve().parents[1]
-TEMPLATES_AND_OUTPUTS = ("*.j2", "images/**/*.j2", "images/*/*/Dockerfile", ".github/**/*.j2")
+TEMPLATES_AND_OUTPUTS = ("*.j2", "images/**/*.j2", "images/_recipes/*.py", "images/*/*/Dockerfile", ".github/**/*.j2")
 
 
 def recall(pins: Path) -> str | None:
