@@ -1,0 +1,149 @@
+"""Moves → new text of pins.yaml, checked to differ in nothing else, and the Dockerfiles it renders to."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from imagepins.bump.move import Change, Move
+from imagepins.errors import PinsError, RefError
+from imagepins.pins.edit import Edit, insert_key, quoted, remove_key, replace_pair, replace_value, splice, tag_comment
+from imagepins.pins.load import loads
+from imagepins.pins.model import GitPin, Pin, PinSet
+from imagepins.pins.text import Text
+from imagepins.render.dockerfile import broken_constraints, render_all
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a bump would write: ``contents`` by path (absolute), only files whose bytes change."""
+
+    moves: tuple[Move, ...]
+    before: PinSet
+    after: PinSet
+    contents: Mapping[Path, bytes]
+    also_moved: tuple[str, ...] = ()
+
+
+def compose(pinset: PinSet, moves: tuple[Move, ...], pins_path: Path) -> Proposal:
+    """Put ``moves`` into the text of ``pinset`` and render everything anew; writes nothing.
+
+    Raises RefError where a constraint between pins would break that holds now.
+    """
+    moving = [move for move in moves if not move.is_noop]
+    if not moving:
+        return Proposal(moves, pinset, pinset, {})
+    edits = [edit for move in moving for edit in _edits(pinset, move)]
+    after = loads(splice(pinset.text, edits), pinset.path)
+    also = _check_nothing_else(pinset, after, moving)
+    broken = broken_constraints(after, tuple(after.targets.values()))
+    known = broken_constraints(pinset, tuple(pinset.targets.values()))
+    if new := [message for message in broken if message not in known]:
+        raise RefError("\n".join(new) + "\nmove the pins together with --group, or one that fits first")
+    root = pins_path.parent
+    texts = {pins_path: after.text} | {root / path: text for path, text in render_all(after, root).items()}
+    contents = {path: data for path, text in texts.items() if (data := text.encode()) != _bytes(path)}
+    return Proposal(moves, pinset, after, contents, also)
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _edits(pinset: PinSet, move: Move) -> Iterable[Edit]:
+    pin, source = pinset.pin(move.pin), pinset.text
+    if isinstance(pin, GitPin) and pin.commit is not None and (comment := tag_comment(source, pin.commit, move.tag)):
+        yield comment
+    for change in move.changes:
+        yield from _change_edits(pinset, pin, change)
+    if move.track_pull:
+        yield _track_pull(pinset, pin, move.track_pull)
+
+
+def _change_edits(pinset: PinSet, pin: Pin, change: Change) -> Iterable[Edit]:
+    source, path = pinset.text, ["pins", str(pin.name)]
+    value = _value(pin, change.key)
+    if change.value is None:
+        yield remove_key(source, path, change.key)
+    elif value is not None:
+        if value != change.value:
+            yield replace_value(source, value, change.value, place=_alias_place(pinset, pin, value))
+    else:
+        after = change.after if _value(pin, change.after) is not None else pin.kind
+        yield insert_key(source, path, after, change.key, change.value)
+
+
+def _value(pin: Pin, key: str) -> Text | None:
+    found: object = pin
+    for part in key.split("."):
+        found = getattr(found, part, None)
+    return found if isinstance(found, Text) else None
+
+
+def _alias_place(pinset: PinSet, pin: Pin, value: Text) -> str:
+    owner = next((each.name for each in pinset.pins.values() if each is not pin and _owns(each, value)), None)
+    return f"{pinset.place(pin.name)}: pin '{pin.name}'" + (f" has the value of pin '{owner}'" if owner else "")
+
+
+def _owns(pin: Pin, value: Text) -> bool:
+    return any(text.start == value.start and not text.is_alias for text in _texts(pin))
+
+
+def _texts(pin: Pin) -> list[Text]:
+    values = (getattr(pin, field.name) for field in fields(pin))
+    return [value for value in values if isinstance(value, Text)]
+
+
+def _track_pull(pinset: PinSet, pin: Pin, number: str) -> Edit:
+    """Make the pin provisional: it now follows a pull request, and afterwards the branch it followed so far."""
+    path = ["pins", str(pin.name), "track"]
+    track = pin.track if isinstance(pin, GitPin) else None
+    if track and track.pull:
+        return replace_value(pinset.text, track.pull, number, place=pinset.place(track.pull))
+    if not track or not track.branch:
+        raise RefError(
+            f"{pinset.place(pin.name)}: write 'track: {{pull: {number}, then: BRANCH}}' into pin '{pin.name}' first, "
+            "so that it is known where it goes once the pull request is merged"
+        )
+    branch = pinset.text[track.branch.start : track.branch.end]
+    return replace_pair(pinset.text, path, "branch", [("pull", quoted(number)), ("then", branch)])
+
+
+def _check_nothing_else(before: PinSet, after: PinSet, moves: list[Move]) -> tuple[str, ...]:
+    """Names of pins that moved along by an anchor. Raises PinsError when anything else changed."""
+    own = {move.pin: _expected(before.pin(move.pin), move) for move in moves}
+    also = []
+    for name, pin in before.pins.items():
+        if name in own:
+            if after.pins.get(name) != own[name]:
+                raise PinsError(
+                    f"{before.place(pin.name)}: the edit of pin '{name}' would not read back; nothing written"
+                )
+        elif after.pins.get(name) != pin:
+            also.append(name)
+    spans = {text.start for move in moves for text in _texts(before.pin(move.pin))}
+    strangers = [name for name in also if not any(text.start in spans for text in _texts(before.pins[name]))]
+    if strangers or before.pins.keys() != after.pins.keys():
+        raise PinsError(f"{before.path}: the edit would change {', '.join(strangers) or 'other pins'}; nothing written")
+    return tuple(also)
+
+
+def _expected(pin: Pin, move: Move) -> Pin:
+    """The pin as it must read after the edit."""
+    values: dict[str, Any] = {}
+    track = pin.track if isinstance(pin, GitPin) else None
+    for change in move.changes:
+        value = None if change.value is None else Text(change.value)
+        key, _, below = change.key.partition(".")
+        if below and track:
+            track = replace(track, **{below: value})
+        else:
+            values[key] = value
+    if move.track_pull and track:
+        track = replace(track, branch=None, pull=Text(move.track_pull), then=track.then or track.branch)
+    if track:
+        values["track"] = track
+    return replace(pin, **values)

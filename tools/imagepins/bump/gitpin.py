@@ -1,0 +1,188 @@
+"""A git pin and a ref → the Move to the commit that is meant, or the reason why not."""
+
+from dataclasses import dataclass, replace
+
+from imagepins.bump.facts import add_facts
+from imagepins.bump.lookup import GitRequest
+from imagepins.bump.move import UNKNOWN_COMMIT, Change, Move, Options, Side
+from imagepins.errors import NetworkError, RefError
+from imagepins.gitrepo.cache import Repository, commits_of, fetch_commit
+from imagepins.gitrepo.history import Commit, Relation, describe_commits, is_ancestor, relate
+from imagepins.gitrepo.pulls import PullState, pull_state
+from imagepins.gitrepo.resolve import Resolved, pull_refs, reaching, resolve, short_name
+from imagepins.gitrepo.versions import VersionNotFound, version_at
+from imagepins.pins.model import GitPin, Track
+
+
+@dataclass(frozen=True)
+class _Target:
+    resolved: Resolved
+    pull: PullState | None = None
+
+
+def propose_git(request: GitRequest, repository: Repository, options: Options) -> Move:
+    """The move of one git pin. Raises RefError for what does not exist or is not allowed, NetworkError."""
+    pin = request.pin
+    current = pin.commit if pin.commit != UNKNOWN_COMMIT else None
+    if request.wanted and request.wanted.kind == "sha" and request.wanted.value == current:
+        side = Side(current, version=pin.version)
+        return Move(pin=pin.name, kind=pin.kind, old=side, new=side)
+    if repository.is_offline and (move := _unchecked(request, repository, current)):
+        return move
+    target = _target(request, repository, current)
+    commit = target.resolved.commit
+    old_known = current is not None and _is_known(repository, current)
+    known = describe_commits(repository, [commit, *([current] if old_known and current else [])])
+    old = _side(known[current], pin) if current in known else Side(current, version=pin.version)
+    new = _side(known[commit], pin, tag=target.resolved.tag)
+    move = Move(pin=pin.name, kind=pin.kind, old=old, new=new, pull=target.pull, notes=target.resolved.notes)
+    if commit == current:
+        return move
+    move = _with_reach(move, request, repository, options)
+    if current and old_known:
+        move = _with_relation(move, repository, current, options, target.pull)
+    elif current:
+        move = replace(move, notes=(*move.notes, f"the old commit {current[:12]} is gone from {pin.git}"))
+    move = _with_version(move, pin, repository)
+    return add_facts(move, pin, repository, options, old=current if old_known else None)
+
+
+def _target(request: GitRequest, repository: Repository, current: str | None) -> _Target:
+    pin, track = request.pin, request.pin.track
+    if request.wanted:
+        return _Target(resolve(repository, request.wanted, request.tracked))
+    tips = commits_of(repository, request.tracked)
+    if track and track.pull:
+        return _pull_target(request, repository, current)
+    ref = request.tracked[0]
+    commit = tips[ref]
+    if commit is None:
+        raise RefError(f"{short_name(ref)}, which {pin.name} tracks, does not exist on {pin.git}")
+    return _Target(Resolved(commit, ref))
+
+
+def _pull_target(request: GitRequest, repository: Repository, current: str | None) -> _Target:
+    """Where a provisional pin goes: the pull's head, or, once merged, the commit of the branch that took it in."""
+    pin, track = request.pin, request.pin.track or Track()
+    number, branch = track.pull or "", track.then or ""
+    tips = commits_of(repository, request.tracked)
+    head = next((tips[ref] for ref in pull_refs(number) if tips[ref]), None)
+    pinned = current if current and _is_known(repository, current) else head
+    if pinned is None:
+        raise RefError(f"pull {number}, which {pin.name} tracks, does not exist on {pin.git}")
+    state = pull_state(repository, number, pinned, branch)
+    if state.state == "merged" and state.merged_as:
+        # A pin that already stands on the branch has the change and stays where it is.
+        tip = tips[f"refs/heads/{branch}"]
+        has_it = tip and is_ancestor(repository, pinned, tip) and is_ancestor(repository, state.merged_as, pinned)
+        return _Target(Resolved(pinned if has_it else state.merged_as, f"refs/heads/{branch}"), state)
+    if head is None:
+        raise RefError(f"{state.words}; say where {pin.name} goes: tools/bump_pin {pin.name} REF")
+    return _Target(Resolved(head, pull_refs(number)[0]), state)
+
+
+def _with_reach(move: Move, request: GitRequest, repository: Repository, options: Options) -> Move:
+    """Require a ref that contains the commit, or record that none does."""
+    pin, wanted, commit = request.pin, request.wanted, move.new.id or ""
+    allowed = list(request.tracked)
+    changes = [Change("commit", commit, after="git")]
+    track_pull = None
+    if wanted and wanted.kind == "pull":
+        allowed = [*pull_refs(wanted.value), *allowed]
+    if move.new.tag and pin.track and pin.track.tag:
+        allowed = [f"refs/tags/{move.new.tag}", *allowed]
+    reached = reaching(repository, commit, allowed)
+    if reached and wanted and wanted.kind == "pull" and not (pin.track and pin.track.pull == wanted.value):
+        track_pull = wanted.value
+    if reached and move.new.tag and pin.track and pin.track.tag and pin.track.tag != move.new.tag:
+        changes.append(Change("track.tag", move.new.tag))
+    if reached and pin.allow_unreachable:
+        changes.append(Change("allow_unreachable", None))
+    if not reached:
+        if not options.allow_unreachable:
+            raise RefError(_unreachable(move, request, repository))
+        reason = options.reason or f"no commit of {_names(request.tracked)} contained it when it was pinned"
+        changes.append(Change("allow_unreachable", reason))
+    return replace(move, changes=tuple(changes), reached_from=reached, track_pull=track_pull, tag=move.new.tag)
+
+
+def _unreachable(move: Move, request: GitRequest, repository: Repository) -> str:
+    commit = move.new.id or ""
+    wanted = request.wanted
+    if wanted and wanted.kind not in ("sha", "short"):
+        source = f"{wanted.text} is commit {commit[:12]}, which"
+        way = f"change the pin's track, or say --allow-unreachable (kept in {request.pin.name})"
+    else:
+        source = f"commit {commit} can be fetched from {repository.url}, but may come from any fork of it: it"
+        way = "take one that is, or say --allow-unreachable (kept in the pin)"
+    return f"{source} is not part of {_names(request.tracked)}, which {request.pin.name} tracks; {way}"
+
+
+def _with_relation(move: Move, repository: Repository, current: str, options: Options, pull: PullState | None) -> Move:
+    """Say how the new commit stands to the old one; backwards and sideways need leave."""
+    commit = move.new.id or ""
+    relation = relate(repository, current, commit)
+    is_merge_of_pin = (
+        pull is not None and pull.merged_as is not None and is_ancestor(repository, pull.merged_as, commit)
+    )
+    if not relation.is_forward and not is_merge_of_pin and not options.allow_downgrade:
+        raise RefError(_not_forward(move, relation, current))
+    return replace(move, relation=relation)
+
+
+def _not_forward(move: Move, relation: Relation, current: str) -> str:
+    commit = (move.new.id or "")[:12]
+    if relation.ahead == 0:
+        said = f"{commit} is {relation.words} {current[:12]}, which {move.pin} is at"
+    else:
+        said = f"{commit} and {current[:12]}, which {move.pin} is at, have {relation.words}"
+    return f"{said}; say --allow-downgrade if that is meant"
+
+
+def _with_version(move: Move, pin: GitPin, repository: Repository) -> Move:
+    if not pin.version_from:
+        return move
+    commit = move.new.id or ""
+    try:
+        version = version_at(repository, commit, pin.version_from)
+    except VersionNotFound as error:
+        raise RefError(f"{pin.name}: the version cannot be read: {error}; correct version_from in the pin") from error
+    except NetworkError as error:
+        raise NetworkError(f"{pin.name}: the version of {commit[:12]} cannot be read: {error}") from error
+    changes = move.changes
+    if version != pin.version:
+        changes = (*changes, Change("version", version, after="commit"))
+    return replace(move, changes=changes, new=replace(move.new, version=version))
+
+
+def _unchecked(request: GitRequest, repository: Repository, current: str | None) -> Move | None:
+    """Offline, a full commit the cache does not hold is taken at its word."""
+    wanted, pin = request.wanted, request.pin
+    if not wanted or wanted.kind != "sha" or _is_known(repository, wanted.value):
+        return None
+    unchecked = ["that the commit exists", f"that it is part of {_names(request.tracked)}", "what lies between"]
+    if pin.version_from:
+        unchecked.append(f"the version (still {pin.version or 'none'})")
+    return Move(
+        pin=pin.name,
+        kind=pin.kind,
+        old=Side(current, version=pin.version),
+        new=Side(wanted.value, version=pin.version),
+        changes=(Change("commit", wanted.value, after="git"),),
+        unchecked=tuple(f"{each} (offline)" for each in unchecked),
+    )
+
+
+def _is_known(repository: Repository, sha: str) -> bool:
+    if commits_of(repository, [sha])[sha]:
+        return True
+    return fetch_commit(repository, sha) is None and commits_of(repository, [sha])[sha] is not None
+
+
+def _side(commit: Commit, pin: GitPin, *, tag: str | None = None) -> Side:
+    return Side(commit.sha, tag, commit.date, commit.author, commit.subject, pin.version)
+
+
+def _names(refs: tuple[str, ...]) -> str:
+    # The two spellings of a pull's ref are one thing to people.
+    return " or ".join(dict.fromkeys(short_name(ref) for ref in refs))

@@ -1,0 +1,60 @@
+"""Pins + refs → their repositories, with everything that is going to be read fetched: one look-up per repository."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from imagepins.bump.move import Options
+from imagepins.errors import ImagePinsError
+from imagepins.gitrepo.cache import Repository, fetch_refs, open_repository
+from imagepins.gitrepo.resolve import pull_refs, refs_asked
+from imagepins.gitrepo.wanted import Wanted, parse_wanted
+from imagepins.pins.model import GitPin
+
+PARALLEL = 16
+
+
+@dataclass(frozen=True)
+class GitRequest:
+    """A git pin and what is asked for it; None follows its track."""
+
+    pin: GitPin
+    wanted: Wanted | None
+
+    @property
+    def tracked(self) -> tuple[str, ...]:
+        """Full names of the refs of which one must contain the commit."""
+        track = self.pin.track
+        if track is None:
+            return ("HEAD",)
+        if track.branch:
+            return (f"refs/heads/{track.branch}",)
+        if track.tag:
+            return (f"refs/tags/{track.tag}",)
+        return (*pull_refs(track.pull or ""), f"refs/heads/{track.then}")
+
+
+def git_request(pin: GitPin, ref: str | None) -> GitRequest:
+    """Raises RefError for a ref that can name nothing in the pin's repository."""
+    return GitRequest(pin, None if ref is None else parse_wanted(ref, pin.git))
+
+
+def repositories(requests: Iterable[GitRequest], options: Options) -> Mapping[str, Repository | ImagePinsError]:
+    """The repository of each URL, its refs in the cache, or the error that stood in the way; asked in parallel."""
+    refs: dict[str, set[str]] = {}
+    for request in requests:
+        asked = refs_asked(request.wanted) if request.wanted else ()
+        refs.setdefault(request.pin.git, set()).update(request.tracked, asked)
+
+    def fetch(url: str) -> Repository | ImagePinsError:
+        try:
+            repository = open_repository(url, options.mirrors, options.cache, is_offline=options.offline)
+            fetch_refs(repository, sorted(refs[url]))
+        except ImagePinsError as error:
+            return error
+        return repository
+
+    if len(refs) == 1:
+        return {url: fetch(url) for url in refs}
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        return dict(zip(refs, pool.map(fetch, refs), strict=True))

@@ -1,0 +1,74 @@
+"""The values a bump is made of: what is asked, what one pin would become, what was found on the way."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from imagepins.gitrepo.history import Commit, Relation
+from imagepins.gitrepo.pulls import PullState
+from imagepins.gitrepo.submodules import SubmoduleMove
+
+UNKNOWN_COMMIT = "0" * 40
+"""Stands for a commit that pins.yaml holds in a form that is no commit (see ``source.load_for``)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What the person allows, and where looking is done."""
+
+    cache: Path
+    mirrors: Mapping[str, str] = field(default_factory=dict)
+    offline: bool = False
+    force: bool = False
+    allow_unreachable: bool = False
+    allow_downgrade: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One key of a pin gets another value (None: is taken out). ``after`` is the key behind which a new one goes."""
+
+    key: str
+    value: str | None
+    after: str = "commit"
+
+
+@dataclass(frozen=True)
+class Side:
+    """A pin before or after. ``date`` is ISO 8601; what does not apply or is not known is None."""
+
+    id: str | None
+    tag: str | None = None
+    date: str | None = None
+    author: str | None = None
+    subject: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """What one pin would become. Without ``changes`` it is there already."""
+
+    pin: str
+    kind: str
+    old: Side
+    new: Side
+    changes: tuple[Change, ...] = ()
+    tag: str | None = None
+    track_pull: str | None = None
+    reached_from: str | None = None
+    relation: Relation | None = None
+    under_path: int | None = None
+    log: tuple[Commit, ...] = ()
+    compare_url: str | None = None
+    pull: PullState | None = None
+    submodules: tuple[SubmoduleMove, ...] = ()
+    notes: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    skipped: str | None = None
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether nothing would be written for this pin."""
+        return not self.changes

@@ -1,0 +1,116 @@
+"""What was asked on the command line → proposal → files; one round for each attempt, so that no update is lost."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from imagepins.bump.compose import Proposal, compose
+from imagepins.bump.gitpin import propose_git
+from imagepins.bump.lookup import GitRequest, git_request, repositories
+from imagepins.bump.move import UNKNOWN_COMMIT, Move, Options, Side
+from imagepins.bump.source import load_for
+from imagepins.errors import ImagePinsError, PinsError, RefError
+from imagepins.files import exclusive, replace_all, shared
+from imagepins.pins import text as yaml
+from imagepins.pins.model import GitPin, Pin, PinSet
+
+ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Request:
+    """Pins to move, each with its ref (None: what it tracks). ``is_lenient`` skips what is held or unchanged."""
+
+    refs: Mapping[str, str | None]
+    is_lenient: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The proposal, what was written, and what could not be moved (with ``is_lenient``)."""
+
+    proposal: Proposal
+    written: tuple[Path, ...] = ()
+    failed: tuple[tuple[str, ImagePinsError], ...] = ()
+
+
+def read_pins(pins_path: Path, names: Sequence[str]) -> PinSet:
+    """The PinSet of ``pins_path``; ids of the pins ``names`` may be wrong, since they are about to be replaced."""
+    try:
+        data = pins_path.read_bytes()
+    except OSError as error:
+        raise PinsError(f"{pins_path}: cannot be read: {error.strerror}; name another with --pins FILE") from None
+    return load_for(yaml.decode(data, pins_path.name), pins_path.name, tuple(names))
+
+
+def bump(pins_path: Path, request: Request, options: Options, *, dry_run: bool = False) -> Outcome:
+    """Look everything up, then write all files or none.
+
+    Looking up takes long and needs no lock. If another run moved one of the same pins meanwhile, it is done again
+    from what stands there now. Raises whatever stands in the way; nothing is written then.
+    """
+    for _ in range(ROUNDS):
+        with shared(pins_path):
+            pinset = read_pins(pins_path, tuple(request.refs))
+        moves, failed = propose(pinset, request, options)
+        if dry_run or all(move.is_noop for move in moves):
+            return Outcome(compose(pinset, moves, pins_path), (), failed)
+        with exclusive(pins_path):
+            current = read_pins(pins_path, tuple(request.refs))
+            if any(_differs(pinset.pin(move.pin), current.pin(move.pin)) for move in moves):
+                continue
+            proposal = compose(current, moves, pins_path)
+            return Outcome(proposal, replace_all(pins_path, proposal.contents), failed)
+    raise PinsError(f"{pins_path}: other runs keep changing the same pins; try again when they are done")
+
+
+def propose(
+    pinset: PinSet, request: Request, options: Options
+) -> tuple[tuple[Move, ...], tuple[tuple[str, ImagePinsError], ...]]:
+    """The move of every pin asked for. Without ``is_lenient`` the first that cannot move raises."""
+    options = replace(options, mirrors={**pinset.mirrors, **options.mirrors})
+    pins = {name: pinset.pin(name) for name in request.refs}
+    git: dict[str, GitRequest] = {}
+    moves: list[Move] = []
+    failed: list[tuple[str, ImagePinsError]] = []
+    todo: list[str] = []
+    for name, pin in pins.items():
+        if pin.hold:
+            held = f"is held: {pin.hold} ({pinset.place(pin.hold)})"
+            if not request.is_lenient:
+                raise RefError(f"pin '{name}' {held}")
+            moves.append(_skipped(pin, held))
+            continue
+        todo.append(name)
+        if isinstance(pin, GitPin):
+            git[name] = git_request(pin, request.refs[name])
+    known = repositories(git.values(), options)
+    for name in todo:
+        try:
+            moves.append(_propose(pins[name], request.refs[name], git.get(name), known, options))
+        except ImagePinsError as error:
+            if not request.is_lenient:
+                raise
+            failed.append((name, error))
+    return tuple(moves), tuple(failed)
+
+
+def _propose(
+    pin: Pin, ref: str | None, request: GitRequest | None, known: Mapping[str, object], options: Options
+) -> Move:
+    if request is None:
+        raise NotImplementedError(f"{pin.kind}: {ref}")
+    repository = known[request.pin.git]
+    if isinstance(repository, ImagePinsError):
+        raise repository
+    return propose_git(request, repository, options)  # type: ignore[arg-type]
+
+
+def _differs(before: Pin, now: Pin) -> bool:
+    return before != now
+
+
+def _skipped(pin: Pin, reason: str) -> Move:
+    current = None if pin.id == UNKNOWN_COMMIT else pin.id
+    side = Side(current)
+    return Move(pin=pin.name, kind=pin.kind, old=side, new=side, skipped=reason)

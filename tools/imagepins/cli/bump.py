@@ -1,0 +1,43 @@
+"""``tools/bump_pin``: move pins, see how far they are behind, check the pin file. Only click is imported at start."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from imagepins.cli import json_option, pins_option, run_command
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("name", required=False)
+@click.argument("ref", required=False)
+@click.option("--group", metavar="GROUP", help="Move every pin of the group, or none.")
+@click.option("--all", "everything", is_flag=True, help="Move every pin to what it tracks.")
+@click.option("--outdated", is_flag=True, help="Tell how far each pin is from what it tracks; write nothing.")
+@click.option("--check", is_flag=True, help="Check pin file and rendered files offline; write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the report and the diff; write nothing.")
+@json_option
+@click.option("--commit", is_flag=True, help="Make one git commit of what was written.")
+@click.option("--branch", metavar="BRANCH", help="Make that commit on a new branch (implies --commit).")
+@click.option("--force", is_flag=True, help="Move even where nothing under the pin's path changed.")
+@click.option("--allow-unreachable", is_flag=True, help="Take a commit no tracked ref contains; the pin records it.")
+@click.option("--allow-downgrade", is_flag=True, help="Move backwards or sideways in history.")
+@click.option("--reason", metavar="TEXT", help="Reason to record with --allow-unreachable.")
+@click.option("--offline", is_flag=True, help="Ask no server; the report says what was not checked.")
+@pins_option
+def bump_pin(**options: Any) -> int:
+    """Move the pin NAME of pins.yaml to REF and render the Dockerfiles again: all files, or none.
+
+    REF is a commit, a short sha, a branch, a tag, pull/N or a pasted URL of one; for other kinds of pin a tag, a URL
+    or a version. Without REF the pin follows what it tracks.
+    """
+    from imagepins.bump import command
+
+    pins_path: Path = options.pop("pins_path")
+    return command.run(pins_path, **options)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of ``tools/bump_pin``; returns the exit code."""
+    return run_command(bump_pin, argv, name="bump_pin")

@@ -1,0 +1,1 @@
+"""URL + ref → commits, history, provisional state. The only package that talks to git repositories of others."""

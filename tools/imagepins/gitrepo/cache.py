@@ -1,0 +1,151 @@
+"""One bare cache per repository under the user's cache folder: commits of all history, trees and files as asked for.
+
+Every ref of the server is kept under a name of our own, ``refs/ip/HASH-``, where neither a branch that turned into a
+directory nor letter case can clash. Objects are never collected, so a commit seen once stays known.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from imagepins.errors import NetworkError
+from imagepins.gitrepo.command import FETCH_SECONDS, git, git_remote, last_words
+from imagepins.gitrepo.url import check_url, mirrored
+
+# Local reading must not fall back to the network one object at a time.
+_NO_LAZY_FETCH = ("-c", "remote.origin.promisor=false")
+_COMMITS_ONLY = "--filter=tree:0"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository (``url`` as pinned, ``address`` where it is asked for) and its cache. ``is_offline`` asks nobody."""
+
+    url: str
+    address: str
+    path: Path
+    is_offline: bool = False
+
+
+def cache_root(env: Mapping[str, str] | None = None) -> Path:
+    """The folder all caches live in: XDG_CACHE_HOME/imagepins, by default ~/.cache/imagepins."""
+    base = (env or os.environ).get("XDG_CACHE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "imagepins"
+
+
+def open_repository(url: str, mirrors: Mapping[str, str], root: Path, *, is_offline: bool = False) -> Repository:
+    """Name the cache of ``url`` below ``root`` and make it where it is missing. Raises RefError for a refused URL."""
+    address = mirrored(check_url(url), mirrors)
+    name = re.sub(r"[^a-z0-9.]+", "-", url.lower().removesuffix(".git")).strip("-")[-60:]
+    path = root / "git" / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}.git"
+    repository = Repository(url, address, path, is_offline)
+    if not (path / "imagepins").exists():
+        _create(repository)
+    return repository
+
+
+def fetch_refs(repository: Repository, refs: Iterable[str]) -> None:
+    """Bring the history of ``refs`` (full names) into the cache; what the server no longer has is forgotten.
+
+    One look-up for all of them: each is asked for as a prefix, so that neither the server's other refs are sent nor
+    a missing one is an error. Raises NetworkError.
+    """
+    wanted = [f"+{ref}*:{_local(ref)}*" for ref in dict.fromkeys(refs)]
+    if not wanted or repository.is_offline:
+        return
+    with _locked(repository):
+        done = _fetch(repository, ["--prune", _COMMITS_ONLY, "origin", *wanted])
+    if done is not None:
+        raise NetworkError(f"{repository.url}: git fetch: {done}")
+
+
+def fetch_commit(repository: Repository, sha: str) -> str | None:
+    """Bring one commit and its history into the cache; the server's reason where it does not hand it out."""
+    if repository.is_offline:
+        return "not asked: offline"
+    with _locked(repository):
+        return _fetch(repository, [_COMMITS_ONLY, "origin", sha])
+
+
+def fetch_objects(repository: Repository, ids: Iterable[str]) -> str | None:
+    """Bring trees and files into the cache, exactly those; the server's reason where it does not hand them out."""
+    wanted = sorted(set(ids))
+    if not wanted:
+        return None
+    if repository.is_offline:
+        return "not asked: offline"
+    arguments = ["-c", "fetch.negotiationAlgorithm=noop"]
+    with _locked(repository):
+        return _fetch(repository, [_COMMITS_ONLY, "--stdin", "origin"], arguments, stdin="\n".join(wanted) + "\n")
+
+
+def read(repository: Repository, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
+    """What git says of the cache, without asking the server. Raises ProcessFailed."""
+    return git([*_NO_LAZY_FETCH, *arguments], cwd=repository.path, stdin=stdin, check=check).stdout
+
+
+def commits_of(repository: Repository, expressions: Iterable[str]) -> dict[str, str | None]:
+    """Full refs or shas → the commit each leads to (tags are peeled), or None where the cache has none."""
+    names = list(dict.fromkeys(expressions))
+    lines = [f"{_local(name) if name.startswith('refs/') or name == 'HEAD' else name}^{{commit}}" for name in names]
+    answer = read(repository, "cat-file", "--batch-check=%(objectname)", stdin="".join(f"{line}\n" for line in lines))
+    found = answer.splitlines() if names else []
+    return {
+        name: line if re.fullmatch(r"[0-9a-f]{40}", line) else None for name, line in zip(names, found, strict=True)
+    }
+
+
+def all_refs(repository: Repository) -> list[str]:
+    """Names, in the cache, of every ref fetched so far."""
+    return read(repository, "for-each-ref", "--format=%(refname)", "refs/ip/").split()
+
+
+def _local(ref: str) -> str:
+    return f"refs/ip/{hashlib.sha256(ref.encode()).hexdigest()[:20]}-"
+
+
+def _create(repository: Repository) -> None:
+    repository.path.mkdir(parents=True, exist_ok=True)
+    with _locked(repository):
+        git(["init", "--quiet", "--bare", "--template=", "--object-format=sha1", "."], cwd=repository.path)
+        settings = {"url": repository.address, "promisor": "true", "partialclonefilter": "tree:0"}
+        for key, value in settings.items():
+            git(["config", f"remote.origin.{key}", value], cwd=repository.path)
+        (repository.path / "imagepins").write_text(f"{repository.url}\n")
+
+
+def _fetch(
+    repository: Repository, arguments: list[str], settings: Iterable[str] = (), *, stdin: str | None = None
+) -> str | None:
+    quiet = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]
+    done = git_remote(
+        [*settings, *quiet, *arguments], url=repository.url, cwd=repository.path, stdin=stdin, timeout=FETCH_SECONDS
+    )
+    return None if done.code == 0 else last_words(done.stderr)
+
+
+@contextmanager
+def _locked(repository: Repository) -> Iterator[None]:
+    """Hold this cache for one writer; parallel runs wait their turn."""
+    handle = os.open(repository.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        deadline = time.monotonic() + FETCH_SECONDS
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise NetworkError(
+                        f"{repository.url}: another run has been fetching for {FETCH_SECONDS:g} s"
+                    ) from None
+                time.sleep(0.02)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,111 @@
+"""Commits in the cache → who, when, in which relation to one another, and what lies between them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from imagepins.errors import NetworkError
+from imagepins.gitrepo.cache import Repository, read
+
+LOG_LIMIT = 20
+_FIELDS = "%H%x00%T%x00%cI%x00%an%x00%s"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """``date`` is the committer's, in ISO 8601 with offset; ``tree`` identifies the content."""
+
+    sha: str
+    tree: str
+    date: str
+    author: str
+    subject: str
+
+
+@dataclass(frozen=True)
+class Relation:
+    """How a new commit stands to an old one: ``ahead`` commits only the new one has, ``behind`` only the old one."""
+
+    ahead: int
+    behind: int
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether the new commit contains the old one."""
+        return self.behind == 0
+
+    @property
+    def words(self) -> str:
+        """The relation as people say it."""
+        if not self.ahead and not self.behind:
+            return "the same commit"
+        if not self.behind:
+            return f"{_commits(self.ahead)} ahead"
+        if not self.ahead:
+            return f"{_commits(self.behind)} BEFORE"
+        return f"diverged: {_commits(self.ahead)} ahead, {_commits(self.behind)} missing"
+
+
+def describe_commits(repository: Repository, shas: Iterable[str]) -> dict[str, Commit]:
+    """What the cache knows of ``shas``, all of which must be in it."""
+    wanted = list(dict.fromkeys(shas))
+    if not wanted:
+        return {}
+    arguments = ["log", "--no-walk=unsorted", "--stdin", "-z", f"--format={_FIELDS}"]
+    return {each.sha: each for each in _parsed(read(repository, *arguments, stdin="\n".join(wanted) + "\n"))}
+
+
+def relate(repository: Repository, old: str, new: str) -> Relation:
+    """Count what lies between two commits of the cache."""
+    _refuse_shallow(repository)
+    behind, ahead = read(repository, "rev-list", "--left-right", "--count", f"{old}...{new}").split()
+    return Relation(int(ahead), int(behind))
+
+
+def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
+    """Whether ``descendant`` contains ``ancestor``."""
+    _refuse_shallow(repository)
+    # rev-list rather than merge-base: an exit code of 1 could also be an error.
+    return not read(repository, "rev-list", "--max-count=1", ancestor, f"^{descendant}").strip()
+
+
+def merge_base(repository: Repository, one: str, other: str) -> str | None:
+    """The best common ancestor, or None for unrelated histories."""
+    _refuse_shallow(repository)
+    found = read(repository, "merge-base", one, other, check=False).split()
+    return found[0] if found else None
+
+
+def log(
+    repository: Repository, old: str, new: str, paths: Sequence[str] = (), *, limit: int | None = LOG_LIMIT
+) -> tuple[Commit, ...]:
+    """Commits of ``new`` that ``old`` lacks, newest first; with ``paths`` only those that touch them.
+
+    The trees along ``paths`` must be in the cache, see ``trees.load_paths``.
+    """
+    capped = [f"--max-count={limit}"] if limit is not None else []
+    arguments = ["--literal-pathspecs", "log", "-z", f"--format={_FIELDS}", *capped, new, f"^{old}", "--", *paths]
+    return tuple(_parsed(read(repository, *arguments)))
+
+
+def count(repository: Repository, old: str, new: str, paths: Sequence[str] = ()) -> int:
+    """How many commits ``log`` without limit would give."""
+    return int(read(repository, "--literal-pathspecs", "rev-list", "--count", new, f"^{old}", "--", *paths))
+
+
+def _parsed(text: str) -> Iterable[Commit]:
+    # -z ends each record with the byte that also parts its fields.
+    fields = text.split("\0")
+    for start in range(0, len(fields) - 4, 5):
+        yield Commit(*fields[start : start + 5])
+
+
+def _refuse_shallow(repository: Repository) -> None:
+    if (repository.path / "shallow").exists():
+        raise NetworkError(
+            f"{repository.url}: {repository.address} holds a shallow clone, which cannot tell what contains what; "
+            "give it the whole history (git fetch --unshallow)"
+        )
+
+
+def _commits(number: int) -> str:
+    return f"{number} commit" + ("" if number == 1 else "s")

@@ -1,0 +1,68 @@
+"""Which commits carry the change of another commit or of a whole range, told by patch-id.
+
+A rebase keeps the patch-id of each commit; a squash merge keeps that of the whole range only.
+"""
+
+from collections.abc import Sequence
+
+from imagepins.gitrepo.cache import Repository, read
+from imagepins.gitrepo.command import git
+from imagepins.gitrepo.history import describe_commits, is_ancestor, log, merge_base
+from imagepins.gitrepo.trees import EMPTY_TREE, load_difference, load_paths
+
+CANDIDATE_LIMIT = 500
+
+
+def range_patch_id(repository: Repository, old: str, new: str) -> str | None:
+    """Patch-id of everything between two commits, or None where they hold the same files."""
+    _load(repository, old, new)
+    diff = read(repository, "diff-tree", "-p", "--binary", "--no-renames", old, new)
+    words = git(["patch-id", "--stable"], cwd=repository.path, stdin=diff).stdout.split()
+    return words[0] if words else None
+
+
+def commit_patch_id(repository: Repository, commit: str) -> str | None:
+    """Patch-id of one commit against its first parent, or None for an empty one."""
+    return range_patch_id(repository, first_parent(repository, commit), commit)
+
+
+def changed_files(repository: Repository, old: str, new: str) -> list[str]:
+    """Paths that differ between two commits."""
+    _load(repository, old, new)
+    text = read(repository, "diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
+    return [path for path in text.split("\0") if path]
+
+
+def first_parent(repository: Repository, commit: str) -> str:
+    """The commit before ``commit``, or the empty tree for a first one."""
+    return read(repository, "rev-parse", "--verify", "--quiet", f"{commit}^1", check=False).strip() or EMPTY_TREE
+
+
+def find_equivalent(repository: Repository, patch: str | None, files: Sequence[str], base: str, tip: str) -> str | None:
+    """The first commit of ``base..tip`` that makes the change ``patch``, looking only where ``files`` were touched."""
+    if patch is None or not files:
+        return None
+    # Every commit with this change touches each of the files; one of them is enough to narrow the search.
+    narrow = min(files, key=lambda path: (path.count("/"), path))
+    load_paths(repository, base, tip, [narrow])
+    for commit in reversed(log(repository, base, tip, [narrow], limit=CANDIDATE_LIMIT)):
+        if commit_patch_id(repository, commit.sha) == patch:
+            return commit.sha
+    return None
+
+
+def contained_as(repository: Repository, commit: str, tip: str) -> str | None:
+    """The commit by which ``tip`` contains the change of ``commit``: itself, its copy, or None."""
+    if is_ancestor(repository, commit, tip):
+        return commit
+    base = merge_base(repository, commit, tip)
+    if base is None:
+        return None
+    files = changed_files(repository, first_parent(repository, commit), commit)
+    return find_equivalent(repository, commit_patch_id(repository, commit), files, base, tip)
+
+
+def _load(repository: Repository, old: str, new: str) -> None:
+    shas = [each for each in (old, new) if each != EMPTY_TREE]
+    trees = {sha: commit.tree for sha, commit in describe_commits(repository, shas).items()}
+    load_difference(repository, trees.get(old, EMPTY_TREE), trees[new])

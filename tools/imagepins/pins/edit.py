@@ -1,0 +1,171 @@
+"""Text of pins.yaml + new values → new text, every other byte unchanged.
+
+A value is replaced at its own place in the file, never found by searching, and the result is read again afterwards.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from imagepins.errors import PinsError
+from imagepins.pins.text import Text
+
+_KEPT_COMMENT = re.compile(r"frozen:\s*[^\s,;]+(?:\s*[,;])?[ \t]*")
+# Bare text that no reader, of YAML 1.1 or 1.2, takes for a number, a date or a boolean: some letter is in it that
+# none of those has, and it does not begin like 0x1f.
+_PLAINLY_TEXT = re.compile(r"(?!0[xob])(?=.*[A-DF-SU-Ya-df-su-y])[A-Za-z0-9][A-Za-z0-9._+/-]*")
+_WORDS_WITH_MEANING = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace ``source[start:end]`` by ``new``; offsets in characters."""
+
+    start: int
+    end: int
+    new: str
+
+
+def splice(source: str, edits: Iterable[Edit]) -> str:
+    """Apply edits that do not overlap; those at one place end up in the order given."""
+    for edit in reversed(sorted(edits, key=lambda each: (each.start, each.end))):
+        source = source[: edit.start] + edit.new + source[edit.end :]
+    return source
+
+
+def replace_value(source: str, value: Text, new: str, *, place: str) -> Edit:
+    """Put ``new`` where ``value`` stands, in its quotes. ``place`` (``pins.yaml:LINE``) is for messages.
+
+    Raises PinsError for an alias or a block scalar, which have no place of their own in one line.
+    """
+    if value.is_alias:
+        raise PinsError(f"{place}: the value is an alias (*name) of another; change it there, or write it out here")
+    if value.style in ("|", ">"):
+        raise PinsError(f"{place}: the value is a block of text; write it on one line")
+    return Edit(value.start, value.end, quoted(new, value.style))
+
+
+def quoted(text: str, style: str = '"') -> str:
+    """``text`` as a scalar in the given quotes; a bare one gets quotes where a reader might see a number in it."""
+    if style == "'":
+        return "'" + text.replace("'", "''") + "'"
+    if not style and _is_plainly_text(text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def tag_comment(source: str, value: Text, tag: str | None) -> Edit | None:
+    """Keep the ``# frozen: TAG`` comment behind ``value`` true: write it for a tag, remove it for anything else.
+
+    What else stands in the comment is somebody's and stays. None where nothing is to be done.
+    """
+    line_end = _line_end(source, value.end)
+    start = _comment_start(source, value.end, line_end)
+    if start is None:
+        rest = source[value.end : line_end]
+        if tag is None or rest.strip(" \t,}]"):
+            return None
+        at = value.end + len(rest.rstrip())
+        return Edit(at, at, f"  # frozen: {tag}")
+    comment = source[start:line_end]
+    kept = _KEPT_COMMENT.search(comment)
+    if tag is not None:
+        if kept:
+            found = re.compile(r"(?<=frozen:)\s*[^\s,;]+").search(comment)
+            assert found  # noqa: S101 - part of the longer match above
+            return Edit(start + found.start(), start + found.end(), f" {tag}")
+        return Edit(start, line_end, re.sub(r"^#\s*", f"# frozen: {tag}, ".replace("\\", r"\\"), comment))
+    if not kept:
+        return None
+    rest = comment[: kept.start()] + comment[kept.end() :]
+    if rest.strip("# \t,;"):
+        return Edit(start, line_end, rest.rstrip(" \t,;"))
+    blank = len(source[:start]) - len(source[:start].rstrip(" \t"))
+    return Edit(start - blank, line_end, "")
+
+
+def insert_key(source: str, path: Sequence[str], after: str, key: str, new: str) -> Edit:
+    """Add ``key`` to the mapping at ``path``, behind its key ``after``, in the mapping's own style."""
+    mapping = _mapping(source, path)
+    key_node, value_node = next((k, v) for k, v in mapping.value if k.value == after)
+    if mapping.flow_style:
+        at = value_node.end_mark.index
+        return Edit(at, at, f", {key}: {quoted(new)}")
+    at = _line_end(source, value_node.end_mark.index)
+    if value_node.id != "scalar" and not value_node.flow_style:
+        # A block collection's mark stands at the beginning of what follows it.
+        at = len(source[: value_node.end_mark.index].rstrip())
+    indent = " " * key_node.start_mark.column
+    return Edit(at, at, f"{_newline(source, at)}{indent}{key}: {quoted(new)}")
+
+
+def remove_key(source: str, path: Sequence[str], key: str) -> Edit:
+    """Take ``key`` and its value out of the mapping at ``path``; the mapping must hold another."""
+    mapping = _mapping(source, path)
+    index, (key_node, value_node) = next((i, pair) for i, pair in enumerate(mapping.value) if pair[0].value == key)
+    start, end = key_node.start_mark.index, value_node.end_mark.index
+    if not mapping.flow_style:
+        end = _line_end(source, end)
+        return Edit(source.rfind("\n", 0, start) + 1, min(len(source), end + len(_newline(source, end))), "")
+    if index:
+        return Edit(mapping.value[index - 1][1].end_mark.index, end, "")
+    return Edit(start, mapping.value[1][0].start_mark.index, "")
+
+
+def replace_pair(source: str, path: Sequence[str], key: str, pairs: Sequence[tuple[str, str]]) -> Edit:
+    """Put other keys and values (written as YAML) in the place of ``key``, in the style of the mapping at ``path``."""
+    mapping = _mapping(source, path)
+    key_node, value_node = next((k, v) for k, v in mapping.value if k.value == key)
+    written = [f"{name}: {value}" for name, value in pairs]
+    indent = " " * key_node.start_mark.column
+    joint = ", " if mapping.flow_style else f"{_newline(source, value_node.end_mark.index)}{indent}"
+    return Edit(key_node.start_mark.index, value_node.end_mark.index, joint.join(written))
+
+
+def _is_plainly_text(text: str) -> bool:
+    return bool(_PLAINLY_TEXT.fullmatch(text)) and text.lower() not in _WORDS_WITH_MEANING
+
+
+def _mapping(source: str, path: Sequence[str]) -> Any:
+    import yaml
+
+    node: Any = yaml.compose(source, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    for name in path:
+        node = next(value for key, value in node.value if key.value == name)
+    return node
+
+
+def _line_end(source: str, start: int) -> int:
+    """Offset of the line's end, before its line break."""
+    end = source.find("\n", start)
+    end = len(source) if end < 0 else end
+    return end - 1 if end > start and source[end - 1] == "\r" else end
+
+
+def _newline(source: str, at: int) -> str:
+    """The line break that stands at ``at``, or the file's first one."""
+    if source.startswith("\r\n", at) or (at >= len(source) and "\r\n" in source):
+        return "\r\n"
+    return "\n"
+
+
+def _comment_start(source: str, start: int, end: int) -> int | None:
+    """Offset of the '#' that begins the comment of a line, reading on from the end of a scalar."""
+    quote = ""
+    before = ""
+    position = start
+    while position < end:
+        here = source[position]
+        if quote:
+            if here == "\\" and quote == '"':
+                position += 1
+            elif here == quote:
+                quote = ""
+        elif here in "\"'" and (not before.strip() or before.strip()[-1] in ":,[{"):
+            quote = here
+        elif here == "#" and source[position - 1] in " \t":
+            return position
+        before = (before + here)[-80:]
+        position += 1
+    return None
