@@ -1,0 +1,207 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from imagepins.errors import CheckFailed, EngineError, ImagePinsError
+from imagepins.evidence import container
+from imagepins.evidence.bench import BenchSide, Machine, measure, plan_sides
+from imagepins.pins.load import loads
+from imagepins.pins.model import Bench
+from imagepins.process import run
+
+REF = "imagepins-test-standin:bench"
+RECIPE = """\
+schema: 1
+pins: {debian: {image: debian, tag: trixie-slim, allow_tag: a test}}
+images:
+  standin:
+    template: Dockerfile.j2
+    pins: [debian]
+    variants: {default: {}}
+    bench:
+      server: [/usr/local/bin/server, serve]
+      ready: [/usr/local/bin/ready]
+      client: [/usr/local/bin/client, sglang, /tmp/result.jsonl]
+      result: /tmp/result.jsonl
+      env_sets: [{}, {STANDIN_DELAY_MS: "4"}]
+      warmup: 1
+      runs: 2
+      ready_seconds: 20
+      client_seconds: 20
+"""
+SERVER, CLIENT = "/usr/local/bin/server", "/usr/local/bin/client"
+Measure = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def standin() -> str:
+    """The image with the stand-in server and client."""
+    context = Path(__file__).parent / "standin"
+    run(["docker", "buildx", "build", "--load", "--quiet", "--tag", REF, str(context)], timeout=120)
+    return REF
+
+
+@pytest.fixture
+def recipe() -> Bench:
+    bench = loads(RECIPE).targets["standin/default"].bench
+    assert bench is not None
+    return bench
+
+
+@pytest.fixture
+def measured(standin: str, tmp_path: Path) -> Measure:
+    """Measure one side of a recipe in the stand-in image."""
+
+    def one(bench: Bench, env: Mapping[str, str] | None = None, **machine: Any) -> Path:
+        (side, *_) = plan_sides(replace(bench, env_sets=({},)), {standin: {"pins": {"debian": "trixie-slim"}}})
+        side = replace(side, env=env or {})
+        return measure(bench, side, folder=tmp_path, machine=Machine(network="none", **machine), tell=lambda _: None)
+
+    return one
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No container of this process is left after any test."""
+    yield
+    if request.node.get_closest_marker("engine"):
+        assert ours() == []
+
+
+def changed(recipe: Bench, **change: Any) -> Bench:
+    """The recipe with other values; plain texts do for the texts of a file."""
+    return replace(recipe, **change)
+
+
+def ours() -> list[str]:
+    names = run(["docker", "ps", "--all", "--format", "{{.Names}}", "--filter", f"label={container.LABEL}"]).stdout
+    return [name for name in names.split() if f"-{os.getpid()}-" in name]
+
+
+def test_every_image_in_every_environment_is_a_side_with_files_of_its_own(recipe: Bench) -> None:
+    sides = plan_sides(recipe, {"a:1": {}, "b:1": {}})
+    assert [side.name for side in sides] == [
+        "a:1 as built",
+        "a:1 STANDIN_DELAY_MS=4",
+        "b:1 as built",
+        "b:1 STANDIN_DELAY_MS=4",
+    ]
+    assert len({side.slug for side in sides}) == 4
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("mode", ["sglang", "vllm"])
+def test_measured_runs_are_kept_with_their_side_and_proof_and_warm_up_runs_are_not(
+    mode: str, measured: Measure, recipe: Bench
+) -> None:
+    path = measured(changed(recipe, client=(CLIENT, mode, recipe.result)))
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(records) == 2
+    assert {record["tag"] for record in records} == {REF}
+    assert records[0]["imagepins"] == {"ref": REF, "env": {}, "pins": {"debian": "trixie-slim"}}
+    assert records[0]["median_itl_ms"] > 0
+
+
+@pytest.mark.engine
+def test_the_environment_of_a_side_reaches_its_server(measured: Measure, recipe: Bench) -> None:
+    bench = replace(recipe, warmup=0, runs=1)
+    fast = json.loads(measured(bench).read_text())["median_itl_ms"]
+    slow = json.loads(measured(bench, {"STANDIN_DELAY_MS": "12"}).read_text())["median_itl_ms"]
+    assert slow > fast + 5
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"server": (SERVER, "crash")}, "the server ended with exit code 3\nstand-in server"),
+        ({"server": ("/nowhere/server",)}, "the server ended with exit code 127"),
+        ({"server": (SERVER, "silent"), "ready_seconds": 2}, "not ready within 2 s; the last readiness check ended"),
+        ({"ready": ("/nowhere/ready",)}, "the readiness check cannot run in the image"),
+        ({"ready": ("sleep", "60"), "ready_seconds": 2}, "the last readiness check ran out of time"),
+        ({"client": (CLIENT, "fail")}, "warm-up 1 of 1: the client ended with exit code 255\nthe client's own message"),
+        ({"client": (CLIENT, "mute")}, "the client wrote no record to /tmp/result.jsonl"),
+        ({"client": (CLIENT, "hang"), "client_seconds": 2}, "the client had no end within 2 s"),
+        ({"client": ("/nowhere/client",)}, "the client ended with exit code 127"),
+    ],
+    ids=lambda value: value.replace("\n", " ")[:40] if isinstance(value, str) else "",
+)
+def test_what_goes_wrong_is_told_and_leaves_nothing_behind(
+    change: dict[str, Any], message: str, measured: Measure, recipe: Bench
+) -> None:
+    with pytest.raises(CheckFailed) as caught:
+        measured(changed(recipe, **change))
+    assert message in str(caught.value)
+
+
+@pytest.mark.engine
+def test_a_missing_gpu_is_an_engine_error_that_names_the_device(measured: Measure, recipe: Bench) -> None:
+    with pytest.raises(EngineError, match="/dev/kfd-not-here: no such device here"):
+        measured(changed(recipe, devices=("/dev/kfd-not-here",)))
+
+
+@pytest.mark.engine
+def test_an_image_that_is_not_here_is_not_pulled_but_told(recipe: Bench, tmp_path: Path) -> None:
+    side = BenchSide("x", "1-x", "imagepins-test-nowhere:1", {}, {})
+    with pytest.raises(EngineError, match="imagepins-test-nowhere:1"):
+        measure(recipe, side, folder=tmp_path, machine=Machine(), tell=lambda _: None)
+
+
+@pytest.mark.engine
+def test_devices_are_passed_with_the_groups_that_own_them(measured: Measure, recipe: Bench) -> None:
+    path = measured(changed(recipe, devices=("/dev/null",), warmup=0, runs=1))
+    assert path.exists()
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("when", ["server", "client"])
+def test_an_interrupt_leaves_no_container(when: str, standin: str, tmp_path: Path) -> None:
+    script = f"""
+import sys
+from dataclasses import replace
+from pathlib import Path
+from imagepins.evidence.bench import Machine, measure, plan_sides
+from imagepins.pins.load import loads
+bench = loads({RECIPE!r}).targets["standin/default"].bench
+change = dict(ready=("false",)) if {when!r} == "server" else dict(client=("/usr/local/bin/client", "hang"))
+side = plan_sides(bench, {{{standin!r}: {{}}}})[0]
+tell = lambda text: print(text, flush=True)
+measure(replace(bench, **change), side, folder=Path({str(tmp_path)!r}), machine=Machine(network="none"), tell=tell)
+"""
+    argv = [sys.executable, "-c", script]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        waited = b"starting" if when == "server" else b"warm-up"
+        while waited not in process.stdout.readline():
+            assert process.poll() is None
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+    names = run(["docker", "ps", "--all", "--format", "{{.Names}}"]).stdout
+    assert f"-{process.pid}-" not in names
+
+
+@pytest.mark.engine
+def test_what_a_killed_run_left_is_swept_and_what_lives_is_not(standin: str, recipe: Bench) -> None:
+    child = subprocess.Popen(["true"])
+    child.wait()
+    setup = container.Setup(image=standin, command=recipe.server, network="none")
+    with container.running(setup, name=f"imagepins-bench-{os.getpid()}-alive") as alive:
+        dead = f"imagepins-bench-{os.getpid()}-dead"
+        label = f"{container.LABEL}={os.uname().nodename}:{child.pid}"
+        run(["docker", "create", "--name", dead, "--label", label, standin])
+        assert container.sweep() == [dead]
+        assert ours() == [alive]
+
+
+def test_the_errors_of_a_bench_have_their_exit_codes() -> None:
+    codes: list[type[ImagePinsError]] = [CheckFailed, EngineError]
+    assert [error.exit_code for error in codes] == [1, 6]
