@@ -38,6 +38,7 @@ test: dev ## Run all tests on a real engine (ARGS='-k rccl' passes options to py
 	$(VENV)/bin/pytest $(ARGS)
 
 lint: dev ## Run the linters
+	@tests/install-packages
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy

@@ -55,9 +55,11 @@ class LazyGroup(click.Group):
 def run_command(command: click.Command, argv: Sequence[str] | None, *, name: str) -> int:
     """Run ``command`` and return its exit code; errors are told on stderr, in one place and without a traceback.
 
-    A command returns its code, or None for 0. SIGTERM ends it as an interrupt does, so that clean-up runs.
+    A command returns its code, or None for 0. SIGTERM and SIGHUP end it as an interrupt does, so that clean-up runs.
     """
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _interrupt)
     try:
         code = command.main(args=None if argv is None else list(argv), prog_name=name, standalone_mode=False)
         sys.stdout.flush()

@@ -1,0 +1,82 @@
+"""How every command ends: its exit code, what is told, and nothing left on an interrupt."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from imagepins import errors
+from imagepins.cli import run_command
+
+ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.ImagePinsError)]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_error_is_one_message_on_stderr_and_its_code(
+    error: type[errors.ImagePinsError], capsys: pytest.CaptureFixture[str]
+) -> None:
+    import click
+
+    @click.command()
+    def fails() -> None:
+        raise error("what happened")
+
+    assert run_command(fails, [], name="tool") == error.exit_code
+    assert capsys.readouterr() == ("", "tool: what happened\n")
+
+
+@pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (1, 1)])
+def test_code_of_a_command_is_the_exit_code(returned: int | None, code: int) -> None:
+    import click
+
+    assert run_command(click.Command("c", callback=lambda: returned), [], name="tool") == code
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_ends_a_command_with_130_after_its_cleanup(tmp_path: Path, number: int) -> None:
+    script = (
+        "import click, sys, time\n"
+        "from imagepins.cli import run_command\n"
+        "def wait():\n"
+        "    try:\n"
+        "        print('ready', flush=True); time.sleep(60)\n"
+        "    finally:\n"
+        f"        open({str(tmp_path / 'cleaned')!r}, 'w')\n"
+        "sys.exit(run_command(click.Command('c', callback=wait), [], name='tool'))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stderr.lstrip()) == (130, "tool: interrupted\n")
+    assert (tmp_path / "cleaned").exists()
+
+
+@pytest.mark.parametrize("command", ["image", "bump_pin", "engine"])
+def test_help_loads_no_library_it_does_not_need(repository: Path, command: str) -> None:
+    module = {"image": "imagepins.cli.image", "bump_pin": "imagepins.cli.bump", "engine": "imagepins.engine.cli"}[
+        command
+    ]
+    script = (
+        f"import json, sys\nfrom {module} import main\ncode = main(['--help'])\n"
+        "heavy = {'docker', 'git', 'rich', 'jinja2', 'yaml', 'requests'}\n"
+        "print(json.dumps(sorted(heavy & set(sys.modules))), file=sys.stderr)\nsys.exit(code)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage:")
+    assert json.loads(done.stderr) == []
+
+
+@pytest.mark.parametrize("command", ["image", "bump_pin", "engine"])
+def test_command_runs_from_any_directory(repository: Path, command: str, tmp_path: Path) -> None:
+    (tmp_path / "yaml.py").write_text("raise SystemExit('a file of the working directory was imported')\n")
+    done = subprocess.run(
+        [repository / "tools" / command, "--help"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("Usage:")
