@@ -1,0 +1,1 @@
+"""Image ref → digest, manifest, config: asked of a registry over its HTTP API, without an engine and without layers."""

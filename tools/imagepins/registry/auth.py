@@ -1,0 +1,82 @@
+"""A registry's challenge + docker's own credentials → the Authorization header it asks for."""
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+
+from imagepins.registry.reference import DOCKER_HUB, Reference
+
+TIMEOUT = (5.0, 20.0)
+"""Seconds to connect, and between two bytes."""
+
+
+class NotAuthorised(Exception):
+    """The registry or its token service does not accept us; the text says why."""
+
+
+def authorisation(session: requests.Session, challenge: str, reference: Reference) -> str:
+    """Value of the Authorization header for ``reference``, anonymous where docker's config has no credentials.
+
+    Raises NotAuthorised, requests.RequestException.
+    """
+    credentials = _credentials(reference.registry)
+    scheme, _, rest = challenge.partition(" ")
+    if scheme.lower() == "basic":
+        if not credentials:
+            raise NotAuthorised(f"{reference.registry} wants a login; run 'docker login {reference.registry}'")
+        login = f"{credentials['username']}:{credentials['password']}"
+        return f"Basic {base64.b64encode(login.encode()).decode()}"
+    if scheme.lower() != "bearer":
+        raise NotAuthorised(f"{reference.registry} asks for an unknown kind of login ({scheme or 'none'})")
+    fields = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+    return f"Bearer {_token(session, fields, credentials, reference)}"
+
+
+def _token(
+    session: requests.Session, fields: Mapping[str, str], credentials: Mapping[str, str] | None, reference: Reference
+) -> str:
+    realm = fields.get("realm", "")
+    if urlsplit(realm).scheme != "https" and not reference.is_loopback:
+        raise NotAuthorised(f"{reference.registry} names a token service without https: {realm}")
+    scope = fields.get("scope") or f"repository:{reference.repository}:pull"
+    asked = {"service": fields.get("service", ""), "scope": scope}
+    if credentials and credentials.get("identity_token"):
+        asked |= {
+            "grant_type": "refresh_token",
+            "refresh_token": credentials["identity_token"],
+            "client_id": "imagepins",
+        }
+        answer = session.post(realm, data=asked, timeout=TIMEOUT)
+    else:
+        login = (credentials["username"], credentials["password"]) if credentials else None
+        answer = session.get(realm, params=asked, auth=login, timeout=TIMEOUT)
+    if answer.status_code in (401, 403):
+        raise NotAuthorised(f"{reference.registry} does not accept the login ({answer.status_code})")
+    answer.raise_for_status()
+    document = answer.json()
+    token = document.get("token") or document.get("access_token") if isinstance(document, dict) else None
+    if not isinstance(token, str):
+        raise NotAuthorised(f"the token service of {reference.registry} gave no token")
+    return token
+
+
+def _credentials(registry: str) -> Mapping[str, str] | None:
+    """What docker's config file and credential helpers hold for ``registry``."""
+    from docker import auth, errors
+
+    key = auth.INDEX_NAME if registry == DOCKER_HUB else registry
+    try:
+        found: Any = auth.load_config().resolve_authconfig(key)
+    except (errors.DockerException, ValueError) as error:
+        raise NotAuthorised(f"docker's credentials for {registry} cannot be read: {error}") from error
+    if not found:
+        return None
+    return {
+        "username": found.get("username") or found.get("Username") or "",
+        "password": found.get("password") or found.get("Password") or "",
+        "identity_token": found.get("IdentityToken") or found.get("identitytoken") or "",
+    }
