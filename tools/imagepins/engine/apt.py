@@ -42,8 +42,16 @@ class Target:
     label: str
 
 
-def update(say: Say, *, only: Path | None = None) -> Completed:
-    """Fetch the package lists, of the source file ``only`` where given, and return what apt said.
+@dataclass(frozen=True)
+class Updated:
+    """An update of the package lists: what apt said, and whether a Release file past its Valid-Until was accepted."""
+
+    output: Completed
+    was_expired: bool
+
+
+def update(say: Say, *, only: Path | None = None) -> Updated:
+    """Fetch the package lists, of the source file ``only`` where given.
 
     A failing source is not an error here: whether what is wanted can be had is seen by ``candidates``. A Release file
     past its Valid-Until, usual for frozen mirrors, is accepted for this one update, and said.
@@ -51,10 +59,11 @@ def update(say: Say, *, only: Path | None = None) -> Completed:
     narrow = [f"Dir::Etc::sourcelist={only}", "Dir::Etc::sourceparts=-", "APT::Get::List-Cleanup=0"] if only else []
     say("apt-get update" + (f" ({only})" if only else ""))
     done = _apt_get("update", narrow, (), say, timeout=UPDATE_SECONDS)
-    if _EXPIRED.search(done.stdout + done.stderr):
+    was_expired = bool(_EXPIRED.search(done.stdout + done.stderr))
+    if was_expired:
         say("apt-get update again: a Release file is past its Valid-Until, which is accepted this once")
         done = _apt_get("update", [*narrow, "Acquire::Check-Valid-Until=false"], (), say, timeout=UPDATE_SECONDS)
-    return done
+    return Updated(done, was_expired)
 
 
 def install(packages: Sequence[str], say: Say) -> None:
@@ -89,11 +98,11 @@ def targets() -> tuple[Target, ...]:
     return tuple(Target(*row) for row in rows if len(row) == 4)
 
 
-def debian_mirror(found: Sequence[Target], codename: str) -> str | None:
+def debian_mirror(found: Sequence[Target], codename: str | None) -> str | None:
     """Return the URL of the Debian archive this machine uses, or None where it uses none.
 
-    The source of the running release counts first, then anything that calls itself Debian: on a machine whose lists
-    were deleted no source says what it is.
+    The source of the running release ``codename`` counts first (None where that is not Debian), then anything that
+    calls itself Debian: on a machine whose lists were deleted no source says what it is.
     """
     named = [target for target in found if target.release == codename]
     plain = [target for target in found if (target.origin, target.label) == ("Debian", "Debian")]

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import click
 
-from imagepins.errors import EXIT_INTERRUPTED, EngineError, ImagePinsError
+from imagepins.cli import json_option, run_command
+from imagepins.errors import EngineError
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -14,7 +15,7 @@ def engine() -> None:
 
 
 @engine.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 def status(*, as_json: bool) -> None:
     """Say what is there of an engine and what is missing; exit code 6 where none is usable."""
     from imagepins.engine.report import describe
@@ -43,7 +44,7 @@ def up() -> None:
 
 
 @engine.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 def base(*, as_json: bool) -> None:
     """Provide debian:trixie-slim: pulled where a registry answers, made with debootstrap otherwise."""
     from dataclasses import asdict
@@ -59,24 +60,11 @@ def base(*, as_json: bool) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line ``argv`` (default: the process's) and return its exit code."""
-    # A hang-up or a request to end is an interrupt: the same clean-up, the same exit code.
-    previous = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        engine.main(None if argv is None else list(argv), prog_name="tools/engine", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except ImagePinsError as error:
-        click.echo(f"error: {error}", err=True)
-        return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
-        return EXIT_INTERRUPTED
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-    return 0
+    """Entry point of ``tools/engine``: run the command line ``argv`` and return its exit code."""
+    # A shell starts background jobs with SIGINT ignored, and whoever sends one means it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return run_command(engine, argv, name="engine")
 
 
 def _print_json(document: object) -> None:

@@ -42,7 +42,7 @@ def import_debian(ref: str, say: Say) -> None:
     suite = ref.rpartition(":")[2].removesuffix("-slim")
     host = read_host()
     _require_debootstrap(host, say)
-    mirror = apt.debian_mirror(apt.targets(), host.codename) if host.has_apt else None
+    mirror = apt.debian_mirror(apt.targets(), host.debian_release) if host.has_apt else None
     with _work_directory() as work:
         _bootstrap(suite, work / "root", mirror, say)
         _pack(work / "root", work / "root.tar")
@@ -73,7 +73,7 @@ def _bootstrap(suite: str, root: Path, mirror: str | None, say: Say) -> None:
     say(f"debootstrap {suite} from {mirror or 'its default mirror'}, about half a minute")
     # Mounts that debootstrap makes vanish with its own mount namespace, however it ends, so removing the directory
     # can never reach into /proc or /dev of this machine. And it ends with this process, even if that is killed.
-    argv = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--"]
+    argv = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--"]
     argv += ["debootstrap", "--variant=minbase", "--force-check-gpg", f"--keyring={KEYRING}", suite, str(root)]
     argv += [mirror] if mirror else []
     try:

@@ -23,6 +23,11 @@ class Host:
         return self.distribution == "debian"
 
     @property
+    def debian_release(self) -> str | None:
+        """Codename of the Debian release this is, or None on anything else."""
+        return self.codename if self.is_debian else None
+
+    @property
     def can_install(self) -> bool:
         """Whether ``up`` may install packages: Debian, Ubuntu or a derivative, as root."""
         is_family = bool({"debian", "ubuntu"} & {self.distribution, *self.like})

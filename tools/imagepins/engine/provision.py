@@ -15,7 +15,12 @@ from imagepins.engine.usable import Problem, find_problem
 from imagepins.errors import EngineError
 from imagepins.process import run
 
-CURABLE = ("not-installed", "not-running", "no-client", "no-buildx")
+CURABLE = {
+    "not-installed": "no Docker engine is installed here",
+    "not-running": "the Docker daemon is installed but not running",
+    "no-client": "an engine answers, but there is no docker client",
+    "no-buildx": "an engine answers, but its client has no buildx plugin",
+}
 WANTED = {"docker.io": (27, 0), "docker-cli": (27, 0), "docker-buildx": (0, 15)}
 """The first versions whose ``build --check`` works; what an own suite has that is older is taken from NEWER_SUITE."""
 OLDEST_ENGINE = (23, 0)
@@ -64,7 +69,7 @@ def make_usable(say: Say, *, layout: Layout | None = None, daemon: Daemon | None
         problem = find_problem()
         if problem is None:
             return
-        say(problem.text)
+        say(CURABLE.get(problem.kind, problem.text))
         _provide(problem, host, say, layout=layout or Layout(), daemon=daemon or Daemon())
         problem = find_problem()
         if problem:
@@ -78,14 +83,28 @@ def _provide(problem: Problem, host: Host, say: Say, *, layout: Layout, daemon: 
         _choose_store(layout, undo, say)
     packages = missing_packages(with_engine=is_local)
     if packages:
-        available = choose_source(packages, host, layout, undo, say)
-        apt.install(available, say)
-        undo.insert(0, f"apt-get purge {' '.join(available)}")
+        _install(packages, host, layout, undo, say)
     if is_local:
         start_daemon(daemon, say, by_systemd=host.has_systemd)
         stop = "systemctl disable --now docker.service docker.socket" if host.has_systemd else ""
         undo.insert(0, stop or f"kill $(cat {daemon.pidfile})")
     say("to undo: " + " && ".join(undo))
+
+
+def _install(packages: list[str], host: Host, layout: Layout, undo: list[str], say: Say) -> None:
+    keeps_suite = False
+    try:
+        available, is_expired = choose_source(packages, host, layout, say)
+        apt.install(available, say)
+        keeps_suite = not is_expired
+    finally:
+        # A source past its Valid-Until would fail every later apt-get update; one of a failed run is of no use.
+        if layout.source.exists() and not keeps_suite:
+            say(f"removing {layout.source} again")
+            remove_newer_suite(layout)
+    undo.insert(0, f"apt-get purge {' '.join(available)}")
+    if layout.source.exists():
+        undo.append(f"rm {layout.source} {layout.preferences} && apt-get update")
 
 
 def missing_packages(*, with_engine: bool) -> list[str]:
@@ -99,28 +118,36 @@ def missing_packages(*, with_engine: bool) -> list[str]:
     return packages
 
 
-def choose_source(packages: list[str], host: Host, layout: Layout, undo: list[str], say: Say) -> list[str]:
-    """Make ``packages`` available to apt in versions that will do, and return those to install.
+def choose_source(packages: list[str], host: Host, layout: Layout, say: Say) -> tuple[list[str], bool]:
+    """Make ``packages`` available to apt in versions that will do.
 
-    The distribution's own come first. Debian's are joined by a newer suite where they are too old, at a priority at
-    which nothing but the packages named here comes from it. Raises EngineError where apt has none that will do.
+    Return those to install, and whether the newer suite's Release file is past its Valid-Until. The distribution's
+    own packages come first. Debian's are joined by a newer suite where they are too old, at a priority at which
+    nothing but the packages named here comes from it. Raises EngineError where apt has none that will do.
     """
-    said = apt.update(say)
-    own = apt.candidates(packages)
-    if not _too_old(packages, own):
-        return _installable(packages, own)
-    if host.is_debian:
-        mirror = apt.debian_mirror(apt.targets(), host.codename)
+    remove_newer_suite(layout)  # what a killed run left; a source that is past its Valid-Until shows only when added
+    updated = apt.update(say)
+    offered = apt.candidates(packages)
+    is_expired = False
+    if _too_old(packages, offered) and host.is_debian:
+        mirror = apt.debian_mirror(apt.targets(), host.debian_release)
         if mirror is None:
             raise EngineError(f"apt has no Debian source on this machine; add one to {layout.etc}/apt and run again")
-        _add_newer_suite(mirror, layout, undo, say)
-        said = apt.update(say, only=layout.source)
-        own = apt.candidates(packages)
-    lacking = _too_old(packages, own)
+        _add_newer_suite(mirror, layout, say)
+        updated = apt.update(say, only=layout.source)
+        offered, is_expired = apt.candidates(packages), updated.was_expired
+    lacking = _too_old(packages, offered)
     if lacking:
-        offers = ", ".join(f"{name} {own.get(name, 'not at all')}" for name in lacking)
-        raise EngineError(f"apt offers {offers}, which will not do:{apt.tail(said)}\n{how_to_install_by_hand()}")
-    return _installable(packages, own)
+        offers = ", ".join(f"{name} {offered.get(name, 'not at all')}" for name in lacking)
+        text = f"apt offers {offers}, which will not do:{apt.tail(updated.output)}"
+        raise EngineError(f"{text}\n{how_to_install_by_hand()}")
+    return [name for name in packages if name in offered], is_expired
+
+
+def remove_newer_suite(layout: Layout) -> None:
+    """Take the newer suite out of apt's set-up again."""
+    layout.source.unlink(missing_ok=True)
+    layout.preferences.unlink(missing_ok=True)
 
 
 def how_to_install_by_hand() -> str:
@@ -134,11 +161,7 @@ def _too_old(packages: list[str], offered: Mapping[str, str]) -> list[str]:
     return [name for name in needed if version_tuple(offered.get(name, "")) < WANTED[name]]
 
 
-def _installable(packages: list[str], offered: Mapping[str, str]) -> list[str]:
-    return [name for name in packages if name in offered]
-
-
-def _add_newer_suite(mirror: str, layout: Layout, undo: list[str], say: Say) -> None:
+def _add_newer_suite(mirror: str, layout: Layout, say: Say) -> None:
     say(f"this suite's engine lacks build --check: adding {NEWER_SUITE} as a source, for the engine's packages only")
     source = f"Types: deb\nURIs: {mirror}\nSuites: {NEWER_SUITE}\nComponents: main\nSigned-By: {KEYRING}\n"
     pins = (
@@ -148,7 +171,6 @@ def _add_newer_suite(mirror: str, layout: Layout, undo: list[str], say: Say) -> 
     # The pins come first: a source without them would offer the whole newer suite to the next upgrade.
     _write(layout.preferences, pins)
     _write(layout.source, source)
-    undo.append(f"rm {layout.source} {layout.preferences} && apt-get update")
 
 
 def _choose_store(layout: Layout, undo: list[str], say: Say) -> None:

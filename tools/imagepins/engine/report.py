@@ -6,7 +6,7 @@ from imagepins.engine.status import Engine, Status
 def describe(status: Status) -> str:
     """Return a few aligned lines; the problem is not among them, it goes to standard error."""
     rows = [("endpoint", f"{status.endpoint.host} ({status.endpoint.chosen_by})")]
-    rows += _engine_rows(status.engine) if status.engine else [("engine", "none that answers")]
+    rows += _engine_rows(status.engine) if status.engine else [("engine", "none that can be asked")]
     for name, program in (("client", status.client), ("buildx", status.buildx)):
         rows.append((name, f"{program.version or 'version unknown'} ({program.path})" if program else "none"))
     base = status.base

@@ -106,7 +106,7 @@ def _status(
         "buildx" if buildx is None else "",
         "build --check (Docker Engine 27.0)" if engine and version_tuple(engine.version) < CHECK_ENGINE else "",
         "containerd image store" if engine and not engine.containerd_store else "",
-        f"{BASE_REF} (tools/engine base)" if base is None else "",
+        f"{BASE_REF} (tools/engine base)" if engine and base is None else "",
     )
     text = problem.text if problem else None
     return Status(endpoint, text, engine, client, buildx, base, tuple(name for name in missing if name))
