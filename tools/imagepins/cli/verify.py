@@ -1,0 +1,106 @@
+"""``tools/image verify`` and ``inspect``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from imagepins.cli import json_option, pins_option
+
+if TYPE_CHECKING:
+    from imagepins.verify.findings import Report
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+SECONDS = click.IntRange(1, 86400)
+
+
+@click.command()
+@click.argument("images", metavar="[IMAGE]...", nargs=-1)
+@click.option("--ref", help="Verify this image instead of the one that bears the target's tag.")
+@click.option(
+    "--against",
+    type=click.Choice(["pins", "image"]),
+    default="pins",
+    show_default=True,
+    help="Judge by pins.yaml, or by the pins stored in the image.",
+)
+@click.option("--strict", is_flag=True, help="Let findings and unproven pins fail too.")
+@click.option("--gpu", is_flag=True, help="Pass the GPUs through and run the checks that need one.")
+@click.option("--require-gpu", is_flag=True, help="Fail where the checks that need a GPU cannot run.")
+@click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
+@click.option("--summary", type=FILE, help="Append Markdown to this file, for example $GITHUB_STEP_SUMMARY.")
+@click.option("--save", type=FILE, help="Save what the image shows, to be judged later.")
+@click.option("--from", "saved", type=FILE, help="Judge what was saved; needs no engine.")
+@click.option("--timeout", type=SECONDS, default=300, show_default=True, help="Seconds to collect in.")
+@click.option("--load-timeout", type=SECONDS, default=120, show_default=True, help="Seconds for each thing loaded.")
+@json_option
+@pins_option
+def verify(  # noqa: PLR0917 - the options of a command
+    images: tuple[str, ...],
+    pins_path: Path,
+    strict: bool,
+    junit: Path | None,
+    summary: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Prove that what a process in IMAGE loads is what is pinned.
+
+    IMAGE is the name of an image, or image/variant; all images where none is named. Exit code 1: a check failed.
+    """
+    from imagepins.pins.load import load
+    from imagepins.verify.run import Options, verify_all
+
+    pins = load(pins_path)
+    reports = []
+    for report in verify_all(pins, pins.select(images), Options(**options)):
+        reports.append(report)
+        if not as_json:
+            _show(report)
+    _write(reports, strict=strict, junit=junit, summary=summary, as_json=as_json)
+    return 0 if all(report.is_good(strict=strict) for report in reports) else 1
+
+
+def _show(report: Report) -> None:
+    """Print a report: the table, then everything that is not fine in full."""
+    from imagepins.verify import reports
+    from imagepins.verify.findings import Status
+
+    if report.checks and sys.stdout.isatty():
+        from rich.console import Console
+
+        Console().print(reports.table(report))
+    elif report.checks:
+        click.echo(reports.plain_table(report))
+    for check in report.checks:
+        if check.status not in (Status.PASSED, Status.SKIPPED):
+            click.echo(f"\n{reports.explain(report, check)}")
+    for note in (*report.differences, *report.notes):
+        click.echo(f"note: {note}")
+    click.echo(f"\n{reports.headline(report)}")
+
+
+def _write(reports: list[Report], *, strict: bool, junit: Path | None, summary: Path | None, as_json: bool) -> None:
+    from imagepins.verify import reports as render
+
+    if as_json:
+        click.echo(render.as_json(reports, strict=strict))
+        for report in reports:
+            click.echo(render.headline(report), err=True)
+    if junit:
+        _write_file(junit, render.as_junit(reports, strict=strict), mode="w")
+    if summary:
+        _write_file(summary, render.as_markdown(reports), mode="a")
+
+
+def _write_file(path: Path, text: str, *, mode: str) -> None:
+    from imagepins.errors import UsageError
+
+    try:
+        with path.open(mode, encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None

@@ -1,0 +1,1 @@
+"""Pins and a finished image → what is proven, what is not, and why."""

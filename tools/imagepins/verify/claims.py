@@ -1,0 +1,143 @@
+"""A pin and what an image showed → every claim about it: of its component, its build record, checkouts, statements."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from imagepins.pins.model import GitPin, Pin
+from imagepins.verify.components import COMPONENTS, Component
+from imagepins.verify.findings import Aspect, Claim, Rank
+from imagepins.verify.observed import Observed, Record
+
+PINS_LABEL = "org.imagepins.pins"
+VERSION_WORDS = frozenset({"version", "ver", "release", "tag", "branch"})
+COMMIT_WORDS = frozenset({"commit", "sha", "revision", "ref", "hash", "branch"})
+LINE = re.compile(r"^\s*(?:export\s+|ARG\s+|ENV\s+)?[\"']?([A-Za-z][\w .-]*?)[\"']?\s*[:=]\s*[\"']?([^\"'\s,]+)")
+
+
+def component_of(pin: Pin) -> Component | None:
+    """The row of the component table that the pin names, else the row of its own name."""
+    return COMPONENTS.get(pin.component or pin.name)
+
+
+def gather(pin: Pin, observed: Observed) -> list[Claim]:
+    """All claims about the pin's component, best rank first."""
+    component = component_of(pin)
+    claims = list(component.probe(observed, component)) if component else []
+    claims += _recorded(pin, observed)
+    if isinstance(pin, GitPin):
+        claims += _checked_out(pin, observed)
+    claims += stated(pin, observed)
+    return sorted(claims, key=lambda claim: claim.rank)
+
+
+def record_of(pin: Pin, observed: Observed) -> Record | None:
+    """What the build stage recorded of the pin."""
+    return next((record for record in observed.records if record.name == pin.name), None)
+
+
+def changed(record: Record) -> list[str]:
+    """Recorded files that are gone or no longer what was recorded."""
+    return [path for path, sums in record.files.items() if sums["recorded"] != sums["present"]]
+
+
+def record_has(record: Record | None, path: str) -> bool:
+    """Whether the build recorded this file."""
+    return record is not None and path in record.files
+
+
+def stated(pin: Pin, observed: Observed) -> Iterator[Claim]:
+    """What labels, environment and version files say. They repeat a request, so they prove nothing."""
+    names = _names(pin)
+    sources = [("label", observed.image.labels), ("ENV", observed.env)]
+    for how, values in sources:
+        for key, value in values.items():
+            if key != PINS_LABEL:
+                yield from _statement(pin, names, key, value, key, how)
+    for path, text in observed.texts.items():
+        for key, value in _lines(path, text):
+            yield from _statement(pin, names, key, value, path, f"version file, {key}")
+
+
+def _recorded(pin: Pin, observed: Observed) -> Iterator[Claim]:
+    record = record_of(pin, observed)
+    component = component_of(pin)
+    families = component.libraries if component else ()
+    loose = [
+        each.path for family in families for _, each in observed.mapped(family) if not record_has(record, each.path)
+    ]
+    if record and record.fields.get("commit") and record.files and not changed(record):
+        yield Claim(
+            aspect=Aspect.COMMIT,
+            value=record.fields["commit"],
+            rank=Rank.FILE,
+            file=record.path,
+            how=f"build record, {len(record.files)} files unchanged",
+            is_dirty=record.fields.get("dirty", "no") not in ("no", "0", "false", ""),
+            is_proof=not loose,
+        )
+
+
+def _checked_out(pin: GitPin, observed: Observed) -> Iterator[Claim]:
+    for checkout in observed.checkouts:
+        if repository(pin.git) not in map(repository, checkout.remotes):
+            continue
+        yield Claim(
+            aspect=Aspect.COMMIT,
+            value=checkout.head,
+            rank=Rank.FILE,
+            file=checkout.path,
+            how="HEAD of the checkout",
+            note="" if checkout.head else "HEAD cannot be read",
+            is_dirty=bool(checkout.dirty),
+        )
+
+
+def repository(url: str) -> str:
+    """A git URL as far as two spellings of it are the same: host and path in lower case, no scheme, no .git."""
+    plain = re.sub(r"^(?:[a-z+]+://)?(?:[^@/]*@)?", "", url.strip().lower()).replace(":", "/", 1)
+    return plain.rstrip("/").removesuffix(".git")
+
+
+def _names(pin: Pin) -> list[frozenset[str]]:
+    spellings = [pin.name, *([pin.component] if pin.component else [])]
+    return [frozenset(re.split(r"[^a-z0-9]+", spelling.lower())) for spelling in spellings]
+
+
+def _statement(pin: Pin, names: list[frozenset[str]], key: str, value: str, file: str, how: str) -> Iterator[Claim]:
+    component = component_of(pin)
+    words = frozenset(re.split(r"[^a-z0-9]+", key.lower())) | frozenset([key])
+    is_own = key == pin.arg or bool(component and key in component.stated)
+    if not is_own and not any(name <= words for name in names):
+        return
+    text = value.strip()
+    if re.fullmatch(r"[0-9a-f]{7,40}", text) and (is_own or words & COMMIT_WORDS):
+        yield Claim(aspect=Aspect.COMMIT, value=text, rank=Rank.STATED, file=file, how=how)
+    elif re.fullmatch(r"v?\d+(\.\d+)+\S*", text) and (is_own or words & VERSION_WORDS):
+        yield Claim(aspect=Aspect.VERSION, value=text, rank=Rank.STATED, file=file, how=how)
+
+
+def _lines(path: str, text: str) -> Iterator[tuple[str, str]]:
+    stripped = text.strip()
+    if stripped.startswith("{"):
+        yield from _flat(stripped)
+        return
+    if "\n" not in stripped and re.fullmatch(r"v?\d+(\.\d+)+\S*|[0-9a-f]{7,40}", stripped):
+        # A file that holds one version speaks of what its name says.
+        yield path.rpartition("/")[2] + " version", stripped
+        return
+    for line in stripped.splitlines()[:500]:
+        match = LINE.match(line)
+        if match:
+            yield match.group(1), match.group(2)
+
+
+def _flat(text: str) -> Iterator[tuple[str, str]]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return
+    items: Mapping[str, object] = value if isinstance(value, dict) else {}
+    for key, item in items.items():
+        if isinstance(item, str):
+            yield key, item

@@ -1,0 +1,148 @@
+"""What the served program loads → the library files a process then maps, and what these files say when called."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from imagepins.verify.collector.elf import Elf, NotAnObject
+from imagepins.verify.collector.paths import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MAPS = "/proc/self/maps"
+
+
+def load_library(name: str, families: dict[str, Any], *, want_devices: bool) -> dict[str, Any]:
+    """Load ``name`` as the loader finds it and tell what is mapped then. Runs in a child."""
+    import ctypes
+
+    ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
+    return mapped_answer(families, want_devices=want_devices)
+
+
+def load_code(code: str, families: dict[str, Any], *, want_devices: bool) -> dict[str, Any]:
+    """Run an import statement and tell what is mapped then. Runs in a child that is a plain interpreter."""
+    import sys
+
+    space: dict[str, Any] = {}
+    exec(code, space)  # noqa: S102 - the statement comes from pins.yaml
+    answer = mapped_answer(families, want_devices=want_devices)
+    answer["path"] = sys.path
+    answer["modules"] = {
+        name: {"file": shown(getattr(value, "__file__", None) or ""), "version": str(getattr(value, "__version__", ""))}
+        for name, value in space.items()
+        if type(value) is type(os)
+    }
+    return answer
+
+
+def ask_module(question: dict[str, str], families: dict[str, Any]) -> dict[str, Any]:
+    """Call a function of a Python module with the version number that the mapped library of a family returns."""
+    import importlib
+
+    function = getattr(importlib.import_module(question["module"]), question["function"], None)
+    if function is None:
+        return {"error": f"{question['module']} has no {question['function']}"}
+    mapped = mapped_answer(families, want_devices=False)["mapped"]
+    numbers = [
+        each["calls"][question["call"]]["value"]
+        for each in mapped
+        if each["calls"].get(question["call"], {}).get("code") == 0
+    ]
+    return {"argument": numbers[0] if numbers else None, "value": repr(function(numbers[0] if numbers else 0))[:200]}
+
+
+def mapped_answer(families: dict[str, Any], *, want_devices: bool) -> dict[str, Any]:
+    """The mapped files of the wanted families with what their functions return, and who needs them by which path."""
+    mapped: list[dict[str, Any]] = []
+    users = []
+    for path in mapped_files():
+        family = family_of(path, families)
+        if family:
+            mapped.append(dict(_identity(path), family=family, calls=call_all(path, families[family]["calls"])))
+        users += _search_paths(path, families)
+    return {"mapped": mapped, "users": users, "devices": _devices(mapped) if want_devices else None}
+
+
+def _search_paths(path: str, families: dict[str, Any]) -> list[dict[str, Any]]:
+    """Search paths of a file that needs a wanted library: RPATH beats LD_LIBRARY_PATH, RUNPATH does not."""
+    if ".so" not in path:
+        return []
+    try:
+        with Elf(path) as elf:
+            facts = elf.describe()
+    except NotAnObject:
+        return []
+    needs = [name for name in facts["needed"] if any(re.match(each["pattern"], name) for each in families.values())]
+    if not needs or not (facts["rpath"] or facts["runpath"]):
+        return []
+    return [{"path": shown(path), "needs": needs, "rpath": facts["rpath"], "runpath": facts["runpath"]}]
+
+
+def mapped_files() -> list[str]:
+    """Files that this process maps, each once, in the order of their addresses."""
+    with open(MAPS, "rb") as file:
+        lines = file.read().splitlines()
+    paths = [line.split(None, 5)[5] for line in lines if line.count(b"/") and len(line.split(None, 5)) == 6]
+    return [os.fsdecode(path) for path in dict.fromkeys(paths) if path.startswith(b"/")]
+
+
+def family_of(path: str, families: dict[str, Any]) -> str:
+    """The family a file belongs to, by its name and else by its soname; empty where it belongs to none."""
+    name = os.path.basename(path)
+    for family, wanted in families.items():
+        if re.match(wanted["pattern"], name):
+            return family
+    if ".so" not in name:
+        return ""
+    try:
+        with Elf(path) as elf:
+            soname = elf.describe()["soname"]
+    except NotAnObject:
+        return ""
+    return next((family for family, wanted in families.items() if re.match(wanted["pattern"], soname)), "")
+
+
+def call_all(path: str, calls: dict[str, str]) -> dict[str, Any]:
+    """Call version functions of a library that is mapped already (a second load gives the same handle)."""
+    import ctypes
+
+    library = ctypes.CDLL(path)
+    answers: dict[str, Any] = {}
+    for symbol, shape in calls.items():
+        function = getattr(library, symbol, None)
+        if function is None:
+            continue
+        if shape == "int*":
+            number = ctypes.c_int(-1)
+            code = function(ctypes.byref(number))
+            answers[symbol] = {"code": code, "value": number.value}
+        elif shape == "char*":
+            function.restype = ctypes.c_char_p
+            text = function()
+            answers[symbol] = {"code": 0, "value": (text or b"")[:200].decode("utf-8", "backslashreplace")}
+    return answers
+
+
+def _identity(path: str) -> dict[str, Any]:
+    try:
+        state = os.stat(path)
+    except OSError:
+        # Deleted or replaced since it was mapped: a fact of its own, and no file to look at.
+        return {"path": shown(path), "device": 0, "inode": 0}
+    return {"path": shown(path), "device": state.st_dev, "inode": state.st_ino}
+
+
+def _devices(mapped: list[dict[str, Any]]) -> dict[str, Any]:
+    """Ask a mapped HIP runtime for its devices; ``code`` 0 means that the count is an answer."""
+    import ctypes
+
+    for library in mapped:
+        handle = ctypes.CDLL(library["path"])
+        if hasattr(handle, "hipGetDeviceCount"):
+            count = ctypes.c_int(0)
+            return {"code": handle.hipGetDeviceCount(ctypes.byref(count)), "count": count.value}
+    return {"code": -1, "count": 0}

@@ -1,0 +1,108 @@
+"""The package databases of an image → what they say of the wanted packages. Read as files; nothing is run."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from imagepins.verify.collector.paths import canonical, read_bytes, read_text, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+DPKG = "/var/lib/dpkg"
+STATUS_LIMIT = 64_000_000
+RECORD_LIMIT = 20_000_000
+
+
+def dpkg_packages(names: Iterable[str]) -> list[dict[str, Any]]:
+    """Version, state and installed shared objects of Debian packages; distroless keeps one file per package."""
+    names = list(names)
+    if not names:
+        return []
+    status = read_bytes(DPKG + "/status", STATUS_LIMIT)
+    for name in sorted(os.listdir(DPKG + "/status.d")) if os.path.isdir(DPKG + "/status.d") else ():
+        if not name.endswith(".md5sums"):
+            status += b"\n\n" + read_bytes(os.path.join(DPKG, "status.d", name))
+    found = []
+    for name in names:
+        for match in re.finditer(rb"(?m)^Package: " + re.escape(name.encode()) + rb"$", status):
+            begin = status.rfind(b"\n\n", 0, match.start()) + 1
+            end = status.find(b"\n\n", match.start())
+            found.append(_package(name, status[begin : end if end >= 0 else None]))
+    return found
+
+
+def _package(name: str, stanza: bytes) -> dict[str, Any]:
+    fields = dict(line.split(": ", 1) for line in stanza.decode("utf-8", "replace").splitlines() if ": " in line)
+    lists = (f"{DPKG}/info/{name}.list", f"{DPKG}/info/{name}:{fields.get('Architecture', '')}.list")
+    files = [line for path in lists for line in read_text(path, RECORD_LIMIT).splitlines() if ".so" in line]
+    return {
+        "name": name,
+        "version": fields.get("Version", ""),
+        # status.d of distroless images has no Status line: what is listed is installed
+        "is_installed": fields.get("Status", "install ok installed").endswith(" installed"),
+        "files": sorted({shown(canonical(path)) for path in files})[:500],
+    }
+
+
+def distributions(paths: Iterable[str], names: Iterable[str]) -> list[dict[str, Any]]:
+    """Python distributions of the wanted names (PEP 503) among all metadata directories of the image."""
+    wanted = set(names)
+    return [_distribution(path) for path in paths if _name_in_path(path) in wanted]
+
+
+def normal_name(name: str) -> str:
+    """A distribution's name as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _name_in_path(path: str) -> str:
+    stem = os.path.basename(path).rpartition(".")[0]
+    return normal_name(stem.split("-")[0])
+
+
+def _distribution(path: str) -> dict[str, Any]:
+    is_wheel = path.endswith(".dist-info")
+    metadata = read_text(os.path.join(path, "METADATA" if is_wheel else "PKG-INFO") if os.path.isdir(path) else path)
+    fields = dict(line.split(": ", 1) for line in reversed(metadata.split("\n\n")[0].splitlines()) if ": " in line)
+    record = os.path.join(path, "RECORD")
+    return {
+        "path": shown(path),
+        "name": fields.get("Name", _name_in_path(path)),
+        "version": fields.get("Version", "").strip(),
+        "installer": read_text(os.path.join(path, "INSTALLER")).strip()[:100],
+        "origin": read_text(os.path.join(path, "direct_url.json"))[:2000],
+        "installed": int(os.stat(record).st_mtime) if os.path.exists(record) else 0,
+        "needs": [line[15:].strip() for line in metadata.splitlines() if line.startswith("Requires-Dist: ")][:200],
+        "changed": changed_files(os.path.dirname(path), read_text(record, RECORD_LIMIT)),
+    }
+
+
+def changed_files(site: str, record: str) -> list[str]:
+    """Files of a wheel that are not as RECORD has them: gone, of another size, or (up to 1 MB) of another content."""
+    import base64
+    import hashlib
+
+    changed = []
+    for line in record.splitlines():
+        path, _, rest = line.rpartition(",sha256=")
+        digest, _, size = rest.partition(",")
+        path = path.strip('"')
+        # Metadata is edited on purpose, for example to drop a requirement.
+        if not path or not size.isdigit() or ".dist-info/" in path:
+            continue
+        full = os.path.join(site, path)
+        try:
+            is_same = os.stat(full).st_size == int(size)
+        except OSError:
+            changed.append(f"{shown(full)} is gone")
+            continue
+        if is_same and int(size) <= 1_000_000 and path.endswith((".py", ".so")):
+            actual = base64.urlsafe_b64encode(hashlib.sha256(read_bytes(full, 1_000_001)).digest()).rstrip(b"=")
+            is_same = actual.decode() == digest
+        if not is_same:
+            changed.append(f"{shown(full)} differs")
+    return changed[:20]

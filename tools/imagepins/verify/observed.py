@@ -1,0 +1,218 @@
+"""Observed document (JSON) → values. The document is what an image showed; it can be saved and judged later."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+from imagepins.errors import UsageError
+
+FORMAT = "imagepins-observed"
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Entry:
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> Self:
+        """Take the keys that are known; newer collectors may write more."""
+        known = {each.name for each in fields(cls)}
+        return cls(**{key: item for key, item in value.items() if key in known})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library(_Entry):
+    """One file (device and inode) of a library family. ``names`` are its hard links, ``links`` symbolic ones."""
+
+    family: str
+    path: str
+    names: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    device: int = 0
+    inode: int = 0
+    size: int = 0
+    error: str = ""
+    soname: str = ""
+    rpath: str = ""
+    runpath: str = ""
+    build_id: str = ""
+    literals: Mapping[str, list[str]] = field(default_factory=dict)
+    archs: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+    sha256: str = ""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Equal for two files exactly when they hold the same build; patchelf and strip keep the build id."""
+        if self.build_id:
+            return (self.build_id, *sorted((name, tuple(found)) for name, found in self.literals.items()))
+        return (self.sha256 or (self.device, self.inode),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mapped(_Entry):
+    """A library file that a process mapped; ``calls`` maps a function to its return code and value."""
+
+    path: str
+    family: str
+    device: int = 0
+    inode: int = 0
+    calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load(_Entry):
+    """What one process loaded. ``users`` are mapped files that find pinned libraries by a search path.
+
+    ``is_implied``: by soname, because nothing that was asked for mapped the family.
+    """
+
+    what: str
+    is_implied: bool = False
+    error: str = ""
+    is_late: bool = False
+    mapped: tuple[Mapped, ...] = ()
+    users: tuple[Mapping[str, Any], ...] = ()
+    modules: Mapping[str, Any] = field(default_factory=dict)
+    devices: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Package(_Entry):
+    """A Debian package; ``files`` are its shared objects."""
+
+    name: str
+    version: str
+    is_installed: bool = True
+    files: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution(_Entry):
+    """A Python distribution's metadata. ``changed`` are files that are not as RECORD has them."""
+
+    path: str
+    name: str
+    version: str
+    installer: str = ""
+    origin: str = ""
+    installed: int = 0
+    needs: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkout(_Entry):
+    """A kept git checkout; ``dirty`` lists changed files, None where nothing could tell."""
+
+    path: str
+    head: str = ""
+    remotes: list[str] = field(default_factory=list)
+    dirty: list[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record(_Entry):
+    """What a build stage recorded of a pin; ``files`` maps a path to its recorded and present sha256."""
+
+    path: str
+    name: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageFacts(_Entry):
+    """What the engine says of the image. ``base_layers`` maps a base image that is here to its layers."""
+
+    ref: str = ""
+    id: str = ""
+    platform: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    layers: list[str] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
+    bases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """Everything an image showed. ``document`` is the JSON it came from."""
+
+    document: Mapping[str, Any]
+    image: ImageFacts
+    libraries: tuple[Library, ...] = ()
+    objects: tuple[Library, ...] = ()
+    loads: tuple[Load, ...] = ()
+    packages: tuple[Package, ...] = ()
+    distributions: tuple[Distribution, ...] = ()
+    checkouts: tuple[Checkout, ...] = ()
+    records: tuple[Record, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    modules: Mapping[str, Any] = field(default_factory=dict)
+    search_path: tuple[str, ...] = ()
+    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    errors: tuple[str, ...] = ()
+
+    def library_of(self, mapped: Mapped) -> Library | None:
+        """The file on disk that a process mapped."""
+        by_inode = (each for each in self.libraries if (each.device, each.inode) == (mapped.device, mapped.inode))
+        return next(by_inode, None) or next((each for each in self.libraries if mapped.path in each.names), None)
+
+    def mapped(self, family: str) -> tuple[tuple[Load, Mapped], ...]:
+        """Who maps which file of a family."""
+        return tuple((load, each) for load in self.loads for each in load.mapped if each.family == family)
+
+
+def read(document: Mapping[str, Any], *, source: str = "the collector's document") -> Observed:
+    """Read a document. Raises UsageError where it is none, or of a newer version."""
+    if document.get("format") != FORMAT:
+        raise UsageError(f"{source} is no observed document (format {document.get('format')!r}, not {FORMAT!r})")
+    if document.get("version") != VERSION:
+        raise UsageError(f"{source} has version {document.get('version')}; this tool reads version {VERSION}")
+    try:
+        return _read(document)
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        raise UsageError(f"{source} is damaged: {error}") from None
+
+
+def read_file(path: Path) -> Observed:
+    """Read a saved document. Raises UsageError where it cannot be read or is none."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is no JSON: {error}") from None
+    return read(value if isinstance(value, dict) else {}, source=str(path))
+
+
+def _read(document: Mapping[str, Any]) -> Observed:
+    loads = [load for load in document.get("loads", ()) if load["what"] != "modules"]
+    modules: Mapping[str, Any] = next((load for load in document.get("loads", ()) if load["what"] == "modules"), {})
+    dirty = {each["path"]: each["dirty"] for each in document.get("statuses", ())}
+    return Observed(
+        document=document,
+        image=ImageFacts.read(document.get("image", {})),
+        libraries=tuple(map(Library.read, document.get("libraries", ()))),
+        objects=tuple(Library.read({"family": "", **each}) for each in document.get("objects", ())),
+        loads=tuple(map(_load, loads)),
+        packages=tuple(map(Package.read, document.get("packages", ()))),
+        distributions=tuple(map(Distribution.read, document.get("distributions", ()))),
+        checkouts=tuple(
+            Checkout.read({**each, "dirty": dirty.get(each["path"])}) for each in document.get("checkouts", ())
+        ),
+        records=tuple(map(Record.read, document.get("records", ()))),
+        texts=document.get("texts", {}),
+        env=document.get("env", {}),
+        modules=modules.get("modules", {}),
+        search_path=tuple(modules.get("path", ())),
+        answers={each["name"]: each for each in document.get("answers", ())},
+        errors=tuple(document.get("errors", ())),
+    )
+
+
+def _load(value: Mapping[str, Any]) -> Load:
+    return Load.read({**value, "mapped": tuple(map(Mapped.read, value.get("mapped", ())))})

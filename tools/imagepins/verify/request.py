@@ -1,0 +1,81 @@
+"""A target → what the collector is asked to look for, as JSON."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from imagepins.pins.model import AptPin, GitPin, PypiPin, Target
+from imagepins.verify.claims import component_of
+from imagepins.verify.collector.walk import family_pattern
+from imagepins.verify.components import Component
+
+RECORDS = "/usr/share/imagepins/provenance"
+"""Where build stages leave their records (``<pin>.txt``)."""
+
+QUESTIONS = {
+    "prefer_ce_batch_copy": ("_copy_flags_for_hip_version", "hipRuntimeGetVersion"),
+    "num_attrs": ("_num_attrs_for_hip_version", "hipRuntimeGetVersion"),
+}
+"""Gates that vLLM decides by a function of its own: gate → function, and the call whose number it takes."""
+
+ASKED_MODULE = "vllm.v1.simple_kv_offload.cuda_mem_ops"
+
+
+def make_request(target: Target, *, seconds: int, load_seconds: int, want_devices: bool = False) -> dict[str, Any]:
+    """What to collect for ``target``. ``seconds`` limits all of it, ``load_seconds`` each load and git status."""
+    pins = tuple(target.all_pins.values())
+    components = [component for component in map(component_of, pins) if component]
+    names = {name for component in components for name in component.distributions}
+    names |= {str(pin.pypi) for pin in pins if isinstance(pin, PypiPin)}
+    questions = _questions(target)
+    return {
+        "root": "/",
+        "seconds": seconds,
+        "load_seconds": load_seconds,
+        "python": str(target.python),
+        "families": families(components),
+        "loads": [str(load) for load in target.loads],
+        "modules": _modules(components, names),
+        "texts": sorted({text for each in components for text in each.texts} | {each["file"] for each in questions}),
+        "packages": [str(pin.apt) for pin in pins if isinstance(pin, AptPin)],
+        "distributions": sorted(re.sub(r"[-_.]+", "-", name).lower() for name in names),
+        "records": RECORDS,
+        "want_archs": bool(target.archs),
+        "want_checkouts": any(isinstance(pin, GitPin) for pin in pins),
+        "want_devices": want_devices,
+        "questions": questions,
+    }
+
+
+def families(components: Iterable[Component]) -> Mapping[str, Any]:
+    """Each library family with the pattern of its file names and what to ask its files."""
+    wanted: dict[str, Any] = {}
+    for component in components:
+        for family in component.families:
+            entry = wanted.setdefault(
+                family, {"stems": [family], "pattern": family_pattern([family]), "calls": {}, "literals": {}}
+            )
+            if family in component.libraries:
+                entry["calls"] |= component.calls
+                entry["literals"] |= component.literals
+    return wanted
+
+
+def _modules(components: Iterable[Component], names: set[str]) -> list[str]:
+    # Without a Python package to look for, the image's search path is not worth starting an interpreter.
+    modules = sorted({module for component in components for module in component.modules})
+    return modules or (["sys"] if names else [])
+
+
+def _questions(target: Target) -> list[dict[str, str]]:
+    return [
+        {
+            "name": gate.name,
+            "module": ASKED_MODULE,
+            "file": "/" + ASKED_MODULE.replace(".", "/") + ".py",
+            "function": QUESTIONS[gate.name][0],
+            "call": QUESTIONS[gate.name][1],
+        }
+        for gate in target.gates
+        if gate.name in QUESTIONS
+    ]
