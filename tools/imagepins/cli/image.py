@@ -10,6 +10,7 @@ COMMANDS = {
     "build": "imagepins.cli.build:build",
     "render": "imagepins.cli.render:render",
     "schema": "imagepins.cli.render:schema",
+    "verify": "imagepins.cli.verify:verify",
 }
 
 
