@@ -29,7 +29,7 @@ def add_facts(move: Move, pin: GitPin, repository: Repository, options: Options,
             move = replace(move, submodules=submodules_moved(repository, old, new))
     except NetworkError as error:
         move = replace(move, unchecked=(*move.unchecked, f"what changed under the pin's path ({error})"))
-    return replace(move, notes=(*move.notes, *_patch_notes(pin, repository, new)))
+    return replace(move, notes=(*move.notes, *patch_notes(pin, repository, new)))
 
 
 def _check_paths(move: Move, pin: GitPin, repository: Repository, options: Options, old: str | None) -> None:
@@ -60,7 +60,7 @@ def _with_log(move: Move, pin: GitPin, repository: Repository, old: str) -> Move
     return replace(move, under_path=under, log=log(repository, first, last, pin.path))
 
 
-def _patch_notes(pin: GitPin, repository: Repository, commit: str) -> tuple[str, ...]:
+def patch_notes(pin: GitPin, repository: Repository, commit: str) -> tuple[str, ...]:
     """Picks that the new commit contains already, and picks or reverts that are gone."""
     both = [("pick", patch) for patch in pin.picks] + [("revert", patch) for patch in pin.reverts]
     notes = (_patch_note(word, patch, repository, commit) for word, patch in both)

@@ -6,10 +6,10 @@ from imagepins.bump.facts import add_facts
 from imagepins.bump.lookup import GitRequest
 from imagepins.bump.move import UNKNOWN_COMMIT, Change, Move, Options, Side
 from imagepins.errors import NetworkError, RefError
-from imagepins.gitrepo.cache import Repository, commits_of, fetch_commit
+from imagepins.gitrepo.cache import Repository, commits_of
 from imagepins.gitrepo.history import Commit, Relation, describe_commits, is_ancestor, relate
 from imagepins.gitrepo.pulls import PullState, pull_state
-from imagepins.gitrepo.resolve import Resolved, pull_refs, reaching, resolve, short_name
+from imagepins.gitrepo.resolve import Resolved, fetch_known, pull_refs, reaching, resolve, short_name
 from imagepins.gitrepo.versions import VersionNotFound, version_at
 from imagepins.pins.model import GitPin, Track
 
@@ -24,14 +24,11 @@ def propose_git(request: GitRequest, repository: Repository, options: Options) -
     """The move of one git pin. Raises RefError for what does not exist or is not allowed, NetworkError."""
     pin = request.pin
     current = pin.commit if pin.commit != UNKNOWN_COMMIT else None
-    if request.wanted and request.wanted.kind == "sha" and request.wanted.value == current:
-        side = Side(current, version=pin.version)
-        return Move(pin=pin.name, kind=pin.kind, old=side, new=side)
     if repository.is_offline and (move := _unchecked(request, repository, current)):
         return move
     target = _target(request, repository, current)
     commit = target.resolved.commit
-    old_known = current is not None and _is_known(repository, current)
+    old_known = current is not None and fetch_known(repository, current)
     known = describe_commits(repository, [commit, *([current] if old_known and current else [])])
     old = _side(known[current], pin) if current in known else Side(current, version=pin.version)
     new = _side(known[commit], pin, tag=target.resolved.tag)
@@ -67,7 +64,7 @@ def _pull_target(request: GitRequest, repository: Repository, current: str | Non
     number, branch = track.pull or "", track.then or ""
     tips = commits_of(repository, request.tracked)
     head = next((tips[ref] for ref in pull_refs(number) if tips[ref]), None)
-    pinned = current if current and _is_known(repository, current) else head
+    pinned = current if current and fetch_known(repository, current) else head
     if pinned is None:
         raise RefError(f"pull {number}, which {pin.name} tracks, does not exist on {pin.git}")
     state = pull_state(repository, number, pinned, branch)
@@ -158,7 +155,7 @@ def _with_version(move: Move, pin: GitPin, repository: Repository) -> Move:
 def _unchecked(request: GitRequest, repository: Repository, current: str | None) -> Move | None:
     """Offline, a full commit the cache does not hold is taken at its word."""
     wanted, pin = request.wanted, request.pin
-    if not wanted or wanted.kind != "sha" or _is_known(repository, wanted.value):
+    if not wanted or wanted.kind != "sha" or fetch_known(repository, wanted.value):
         return None
     unchecked = ["that the commit exists", f"that it is part of {_names(request.tracked)}", "what lies between"]
     if pin.version_from:
@@ -171,12 +168,6 @@ def _unchecked(request: GitRequest, repository: Repository, current: str | None)
         changes=(Change("commit", wanted.value, after="git"),),
         unchecked=tuple(f"{each} (offline)" for each in unchecked),
     )
-
-
-def _is_known(repository: Repository, sha: str) -> bool:
-    if commits_of(repository, [sha])[sha]:
-        return True
-    return fetch_commit(repository, sha) is None and commits_of(repository, [sha])[sha] is not None
 
 
 def _side(commit: Commit, pin: GitPin, *, tag: str | None = None) -> Side:

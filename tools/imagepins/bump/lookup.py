@@ -22,6 +22,11 @@ class GitRequest:
     wanted: Wanted | None
 
     @property
+    def is_settled(self) -> bool:
+        """Whether the very commit that is pinned was asked for: nothing is left to look up."""
+        return self.wanted is not None and self.wanted.kind == "sha" and self.wanted.value == self.pin.commit
+
+    @property
     def tracked(self) -> tuple[str, ...]:
         """Full names of the refs of which one must contain the commit."""
         track = self.pin.track
@@ -46,15 +51,18 @@ def repositories(requests: Iterable[GitRequest], options: Options) -> Mapping[st
         asked = refs_asked(request.wanted) if request.wanted else ()
         refs.setdefault(request.pin.git, set()).update(request.tracked, asked)
 
-    def fetch(url: str) -> Repository | ImagePinsError:
-        try:
-            repository = open_repository(url, options.mirrors, options.cache, is_offline=options.offline)
-            fetch_refs(repository, sorted(refs[url]))
-        except ImagePinsError as error:
-            return error
-        return repository
-
     if len(refs) == 1:
-        return {url: fetch(url) for url in refs}
+        return {url: look_up_repository(url, refs[url], options) for url in refs}
     with ThreadPoolExecutor(PARALLEL) as pool:
-        return dict(zip(refs, pool.map(fetch, refs), strict=True))
+        found = pool.map(lambda url: look_up_repository(url, refs[url], options), refs)
+        return dict(zip(refs, found, strict=True))
+
+
+def look_up_repository(url: str, refs: Iterable[str], options: Options) -> Repository | ImagePinsError:
+    """One repository with ``refs`` in its cache, or the error that stood in the way."""
+    try:
+        repository = open_repository(url, options.mirrors, options.cache, is_offline=options.offline)
+        fetch_refs(repository, sorted(refs))
+    except ImagePinsError as error:
+        return error
+    return repository

@@ -4,12 +4,15 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from imagepins.bump.impact import Impact, impact
 from imagepins.bump.move import Move, Side
 from imagepins.bump.run import Outcome
 from imagepins.gitrepo.resolve import short_name
+
+if TYPE_CHECKING:
+    from imagepins.bump.outdated import Status
 
 Lines = Iterable[tuple[str, str]]
 
@@ -46,6 +49,21 @@ def as_text(outcome: Outcome, root: Path, *, dry_run: bool) -> str:
         blocks.append(_table("", _impact_lines(outcome, found, root)))
     blocks += [f"{name}: not moved: {error}" for name, error in outcome.failed]
     return "\n".join(block for block in blocks if block)
+
+
+def statuses_as_text(statuses: "Iterable[Status]") -> str:
+    """One line per pin, and below it what needs a person or is not known."""
+    rows = list(statuses)
+    width = max((len(row.pin) for row in rows), default=0)
+    out = []
+    for row in rows:
+        current = _identity(Side(row.current)) if row.current else "-"
+        newer = f" -> {_identity(Side(row.latest))}" if row.latest and row.latest != row.current else ""
+        tracks = f"  [{row.tracks}]" if row.tracks else ""
+        out.append(f"{row.pin:<{width}}  {current}{newer}  {row.words}{tracks}")
+        for label, texts in (("!", row.attention), ("?", row.unknown), (" ", row.notes)):
+            out += [f"{'':<{width}}  {label} {text}" for text in texts]
+    return "".join(f"{line}\n" for line in out)
 
 
 def diff(outcome: Outcome, root: Path) -> str:

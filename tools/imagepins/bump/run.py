@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from imagepins import process
 from imagepins.bump.compose import Proposal, compose
 from imagepins.bump.gitpin import propose_git
 from imagepins.bump.lookup import GitRequest, git_request, repositories
 from imagepins.bump.move import UNKNOWN_COMMIT, Move, Options, Side
 from imagepins.bump.source import load_for
-from imagepins.errors import ImagePinsError, PinsError, RefError
+from imagepins.errors import ImagePinsError, PinsError, RefError, UsageError
 from imagepins.files import exclusive, replace_all, shared
+from imagepins.gitrepo.cache import Repository
 from imagepins.pins import text as yaml
-from imagepins.pins.model import GitPin, Pin, PinSet
+from imagepins.pins.model import AptPin, GitPin, ImagePin, Pin, PinSet, PypiPin, UrlPin
 
 ROUNDS = 5
 
@@ -34,20 +36,23 @@ class Outcome:
     failed: tuple[tuple[str, ImagePinsError], ...] = ()
 
 
-def read_pins(pins_path: Path, names: Sequence[str]) -> PinSet:
-    """The PinSet of ``pins_path``; ids of the pins ``names`` may be wrong, since they are about to be replaced."""
+def read_pins(pins_path: Path, names: Sequence[str] | None) -> PinSet:
+    """The PinSet of ``pins_path``; ids of the pins ``names`` (None: of all) may be wrong, to be replaced or told."""
     try:
         data = pins_path.read_bytes()
     except OSError as error:
         raise PinsError(f"{pins_path}: cannot be read: {error.strerror}; name another with --pins FILE") from None
-    return load_for(yaml.decode(data, pins_path.name), pins_path.name, tuple(names))
+    return load_for(yaml.decode(data, pins_path.name), pins_path.name, names)
 
 
-def bump(pins_path: Path, request: Request, options: Options, *, dry_run: bool = False) -> Outcome:
+def bump(
+    pins_path: Path, request: Request, options: Options, *, dry_run: bool = False, must_be_clean: bool = False
+) -> Outcome:
     """Look everything up, then write all files or none.
 
     Looking up takes long and needs no lock. If another run moved one of the same pins meanwhile, it is done again
-    from what stands there now. Raises whatever stands in the way; nothing is written then.
+    from what stands there now. With ``must_be_clean`` files with uncommitted changes are refused. Raises whatever
+    stands in the way; nothing is written then.
     """
     for _ in range(ROUNDS):
         with shared(pins_path):
@@ -60,6 +65,8 @@ def bump(pins_path: Path, request: Request, options: Options, *, dry_run: bool =
             if any(_differs(pinset.pin(move.pin), current.pin(move.pin)) for move in moves):
                 continue
             proposal = compose(current, moves, pins_path)
+            if must_be_clean:
+                check_clean(pins_path.parent, tuple(proposal.contents))
             return Outcome(proposal, replace_all(pins_path, proposal.contents), failed)
     raise PinsError(f"{pins_path}: other runs keep changing the same pins; try again when they are done")
 
@@ -84,7 +91,7 @@ def propose(
         todo.append(name)
         if isinstance(pin, GitPin):
             git[name] = git_request(pin, request.refs[name])
-    known = repositories(git.values(), options)
+    known = repositories([each for each in git.values() if not each.is_settled], options)
     for name in todo:
         try:
             moves.append(_propose(pins[name], request.refs[name], git.get(name), known, options))
@@ -96,14 +103,44 @@ def propose(
 
 
 def _propose(
-    pin: Pin, ref: str | None, request: GitRequest | None, known: Mapping[str, object], options: Options
+    pin: Pin,
+    ref: str | None,
+    request: GitRequest | None,
+    known: Mapping[str, Repository | ImagePinsError],
+    options: Options,
 ) -> Move:
     if request is None:
-        raise NotImplementedError(f"{pin.kind}: {ref}")
+        return propose_other(pin, ref, options)
+    if request.is_settled:
+        side = Side(pin.id, version=pin.component_version)
+        return Move(pin=pin.name, kind=pin.kind, old=side, new=side)
     repository = known[request.pin.git]
     if isinstance(repository, ImagePinsError):
         raise repository
-    return propose_git(request, repository, options)  # type: ignore[arg-type]
+    return propose_git(request, repository, options)
+
+
+def propose_other(pin: Pin, ref: str | None, options: Options) -> Move:
+    """The move of a pin that is no git pin. HTTP is imported only here, since most bumps do without."""
+    if isinstance(pin, ImagePin):
+        from imagepins.bump.imagepin import propose_image
+        from imagepins.registry.client import Client
+
+        with Client(options.mirrors) as client:
+            return propose_image(pin, ref, options, client)
+    if isinstance(pin, UrlPin):
+        from imagepins.bump.urlpin import propose_url
+
+        return propose_url(pin, ref, options)
+    if isinstance(pin, PypiPin):
+        from imagepins.bump.pypipin import propose_pypi
+
+        return propose_pypi(pin, ref, options)
+    if isinstance(pin, AptPin):
+        from imagepins.bump.aptpin import propose_apt
+
+        return propose_apt(pin, ref, options)
+    raise UsageError(f"pin '{pin.name}' is of a kind ({pin.kind}) that cannot be moved")
 
 
 def _differs(before: Pin, now: Pin) -> bool:
@@ -114,3 +151,13 @@ def _skipped(pin: Pin, reason: str) -> Move:
     current = None if pin.id == UNKNOWN_COMMIT else pin.id
     side = Side(current)
     return Move(pin=pin.name, kind=pin.kind, old=side, new=side, skipped=reason)
+
+
+def check_clean(root: Path, paths: Sequence[Path]) -> None:
+    """Refuse to commit a file in which the user has changes of their own. Raises UsageError."""
+    status = process.run(
+        ["git", "status", "--porcelain", "--untracked-files=no", "--", *map(str, paths)], cwd=root
+    ).stdout
+    if status.strip():
+        names = ", ".join(line[3:] for line in status.splitlines())
+        raise UsageError(f"{names}: changed and not committed; commit or stash that first, or leave out --commit")

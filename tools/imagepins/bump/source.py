@@ -1,5 +1,7 @@
 """pins.yaml → PinSet for a bump, which may mend what other commands refuse: a pin whose id is a branch or short sha."""
 
+from collections.abc import Sequence
+
 from imagepins.bump.move import UNKNOWN_COMMIT
 from imagepins.pins import text as yaml
 from imagepins.pins.edit import Edit, splice
@@ -15,19 +17,21 @@ _PLACEHOLDERS = {
 }
 
 
-def load_for(source: str, shown: str, names: tuple[str, ...]) -> PinSet:
-    """The PinSet of ``source``, where ids of the pins ``names`` may be wrong: they then read as a placeholder.
+def load_for(source: str, shown: str, names: Sequence[str] | None) -> PinSet:
+    """The PinSet of ``source``; ids of the pins ``names`` (None: of all) may be wrong and read as a placeholder.
 
     Raises Findings with everything else that is wrong.
     """
     try:
         return loads(source, shown)
     except Findings as error:
-        mendable = {f"pins.{name}.{key}": value for name in names for key, value in _PLACEHOLDERS.items()}
+        tree = yaml.parse(source, shown)
+        pins = tree.get("pins")
+        known = [*pins.entries] if names is None and isinstance(pins, yaml.Mapping) else names or ()
+        mendable = {f"pins.{name}.{key}": value for name in known for key, value in _PLACEHOLDERS.items()}
         keys = {finding.key for finding in error.findings}
         if not keys <= mendable.keys():
             raise
-        tree = yaml.parse(source, shown)
         edits = [Edit(value.start, value.end, f'"{mendable[key]}"') for key in keys if (value := _at(tree, key))]
         return loads(splice(source, edits), shown)
 

@@ -87,6 +87,13 @@ def reaching(repository: Repository, commit: str, refs: Iterable[str]) -> str | 
     return next((ref for ref, tip in tips.items() if tip and is_ancestor(repository, commit, tip)), None)
 
 
+def fetch_known(repository: Repository, sha: str) -> bool:
+    """Whether the commit is in the cache, or could be brought there."""
+    if commits_of(repository, [sha])[sha]:
+        return True
+    return fetch_commit(repository, sha) is None and commits_of(repository, [sha])[sha] is not None
+
+
 def _existing(repository: Repository, sha: str, tracked: Sequence[str]) -> Resolved:
     notes: tuple[str, ...] = ()
     commit = commits_of(repository, [sha])[sha]

@@ -76,7 +76,7 @@ class Client:
             except NotAuthorised as error:
                 return Unknown(str(error))
             except requests.RequestException as error:
-                reason, wait = f"{reference.registry} does not answer ({_innermost(error)})", 0.5 * 2**attempt
+                reason, wait = f"{reference.registry} does not answer ({innermost(error)})", 0.5 * 2**attempt
             else:
                 if reply.status < 400:
                     return reply
@@ -148,7 +148,8 @@ def _pause(reply: Reply, attempt: int) -> float:
         return float(0.5 * 2**attempt)
 
 
-def _innermost(error: BaseException) -> str:
+def innermost(error: BaseException) -> str:
+    """What went wrong at the bottom of a chain of errors, which is what a person can act on."""
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     return str(error) or type(error).__name__

@@ -1,0 +1,137 @@
+"""pins.yaml, templates and rendered files → everything that is not as it should be, without asking anybody."""
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from imagepins.bump.dockerfile import arg_values
+from imagepins.bump.hidden import hidden_literals
+from imagepins.errors import PinsError
+from imagepins.files import shared
+from imagepins.pins.load import load
+from imagepins.pins.model import GitPin, Pin, PinSet
+from imagepins.render.dockerfile import broken_constraints, render_all
+from imagepins.render.freshness import difference, read, stale, strays
+
+GRACE_DAYS = 14
+"""Days from ``review_by`` during which a pin is warned about; then it fails."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One finding; ``place`` is a file, or file:line. A problem that is no failure is a warning."""
+
+    kind: str
+    place: str
+    message: str
+    is_failure: bool = True
+    diff: str = ""
+
+
+def check(pins_path: Path, today: datetime.date) -> tuple[Problem, ...]:
+    """All findings. Raises PinsError where pins.yaml itself is wrong."""
+    root = pins_path.parent
+    with shared(pins_path):
+        pinset = load(pins_path)
+        found = [*_constraints(pinset), *_rendered(pinset, root), *_hidden(pinset, root)]
+    return (*found, *_reviews(pinset, today), *_incomplete(pinset))
+
+
+def _constraints(pinset: PinSet) -> Iterator[Problem]:
+    for message in broken_constraints(pinset, tuple(pinset.targets.values())):
+        place, _, rest = message.partition(": ")
+        yield Problem("constraint", place, rest)
+
+
+def _rendered(pinset: PinSet, root: Path) -> Iterator[Problem]:
+    try:
+        # Broken constraints are a finding of their own.
+        texts = render_all(replace(pinset, constraints=()), root)
+    except PinsError as error:
+        yield Problem("template", pinset.path, str(error))
+        return
+    for path in stale(texts, root):
+        yield Problem("stale", path, _why_stale(pinset, root, path), diff=difference(root, path, texts[path]))
+    for path in strays(pinset, root):
+        yield Problem("stray", path, "no image renders to it; remove it")
+
+
+def _why_stale(pinset: PinSet, root: Path, path: str) -> str:
+    text = read(root, path)
+    if text is None:
+        return "is missing; run tools/image render"
+    target = next(each for each in pinset.targets.values() if each.dockerfile == path)
+    by_arg = {pin.arg: pin for pin in target.pins.values()}
+    edited = [
+        f"line {arg.line} sets {arg.name} to '{arg.value}', pin '{by_arg[arg.name].name}' is '{by_arg[arg.name].value}'"
+        for arg in arg_values(text)
+        if arg.name in by_arg and arg.value != by_arg[arg.name].value
+    ]
+    return "; ".join(edited or ["is not what pins.yaml and the template give now"]) + "; run tools/image render"
+
+
+def _hidden(pinset: PinSet, root: Path) -> Iterator[Problem]:
+    """Literals in templates; in rendered files only those no template accounts for."""
+    values = frozenset(_pinned_values(pinset))
+    seen: set[str] = set()
+    templates = sorted({*root.glob("*.j2"), *root.glob("images/**/*.j2")})
+    for path in templates:
+        for hidden in hidden_literals(path.relative_to(root).as_posix(), _text(path), frozenset()):
+            seen.add(hidden.literal)
+            yield Problem("hidden", f"{hidden.path}:{hidden.line}", _hidden_message(hidden.what, hidden.literal))
+    for target in pinset.targets.values():
+        for hidden in hidden_literals(target.dockerfile, read(root, target.dockerfile) or "", values):
+            if hidden.literal not in seen:
+                yield Problem("hidden", f"{hidden.path}:{hidden.line}", _hidden_message(hidden.what, hidden.literal))
+
+
+def _hidden_message(what: str, literal: str) -> str:
+    return f"{what}, {literal}, stands here and not in pins.yaml, where a bump would see it; make it a pin"
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _pinned_values(pinset: PinSet) -> Iterator[str]:
+    for pin in pinset.pins.values():
+        known = [pin.id, pin.source, pin.value, pin.component_version, getattr(pin, "index", None)]
+        if isinstance(pin, GitPin):
+            known += [patch.commit for patch in (*pin.picks, *pin.reverts)]
+            known += [pin.track.branch, pin.track.tag] if pin.track else []
+        for value in known:
+            if value:
+                yield str(value)
+                yield str(value).removeprefix("sha256:")
+    for target in pinset.targets.values():
+        yield from (str(value) for value in target.args.values())
+
+
+def _reviews(pinset: PinSet, today: datetime.date) -> Iterator[Problem]:
+    for pin in pinset.pins.values():
+        if (overdue := days_overdue(pin, today)) is not None:
+            place = pinset.place(pin.review_by or pin.name)
+            message = f"pin '{pin.name}' was to be reviewed by {pin.review_by}, {overdue} days ago"
+            yield Problem("review", place, message, is_failure=overdue > GRACE_DAYS)
+
+
+def days_overdue(pin: Pin, today: datetime.date) -> int | None:
+    """Days since ``review_by``, or None where there is none or it is still to come. Raises PinsError for no date."""
+    if pin.review_by is None:
+        return None
+    try:
+        days = (today - datetime.date.fromisoformat(pin.review_by)).days
+    except ValueError:
+        raise PinsError(f"pin '{pin.name}': review_by {pin.review_by} is not in the calendar") from None
+    return days if days > 0 else None
+
+
+def _incomplete(pinset: PinSet) -> Iterator[Problem]:
+    for pin in pinset.pins.values():
+        if not pin.is_complete:
+            message = f"pin '{pin.name}' is not known yet: tools/bump_pin {pin.name}"
+            yield Problem("incomplete", pinset.place(pin.name), message, is_failure=False)

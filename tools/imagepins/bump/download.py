@@ -1,0 +1,119 @@
+"""URL → sha256 of the file behind it, which must be the file and not somebody's error page."""
+
+import hashlib
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import requests
+
+from imagepins.errors import NetworkError, RefError
+from imagepins.registry.client import innermost
+
+TIMEOUT = (10.0, 30.0)
+WHOLE_SECONDS = 1800.0
+SIZE_LIMIT = 8 << 30
+TRIES = 3
+
+# How files of a kind begin (offset, bytes), by the ends of their names.
+_MAGIC: tuple[tuple[str, int, bytes], ...] = (
+    (r"\.(tar\.gz|tgz|gz)", 0, b"\x1f\x8b"),
+    (r"\.(zip|whl|jar|egg)", 0, b"PK"),
+    (r"\.(tar\.xz|txz|xz)", 0, b"\xfd7zXZ\x00"),
+    (r"\.(tar\.bz2|tbz2?|bz2)", 0, b"BZh"),
+    (r"\.(tar\.zst|zst)", 0, b"\x28\xb5\x2f\xfd"),
+    (r"\.tar", 257, b"ustar"),
+    (r"\.u?deb", 0, b"!<arch>\n"),
+    (r"\.rpm", 0, b"\xed\xab\xee\xdb"),
+    (r"\.7z", 0, b"7z\xbc\xaf\x27\x1c"),
+    (r"\.pdf", 0, b"%PDF"),
+)
+
+
+@dataclass(frozen=True)
+class Download:
+    """What was read: its checksum, its size in bytes, and the address it came from after redirects."""
+
+    sha256: str
+    size: int
+    final_url: str
+
+
+def checksum(url: str, *, sleep: Callable[[float], None] = time.sleep) -> Download:
+    """Read ``url`` and hash it. Raises RefError for what is not there or not the file, NetworkError for no answer."""
+    if url.startswith("file://"):
+        return _from_disk(url)
+    reason = ""
+    for attempt in range(TRIES):
+        if attempt:
+            sleep(0.5 * 3 ** (attempt - 1))
+        try:
+            return _read(url)
+        except (requests.RequestException, _Busy) as error:
+            reason = innermost(error)
+    raise NetworkError(f"{url}: not read after {TRIES} tries ({reason})")
+
+
+class _Busy(Exception):
+    """The server asks to come back later."""
+
+
+def _read(url: str) -> Download:
+    with requests.get(url, timeout=TIMEOUT, stream=True, headers={"Accept-Encoding": "identity"}) as answer:
+        _check_answer(url, answer)
+        digest, size, start = hashlib.sha256(), 0, b""
+        deadline = time.monotonic() + WHOLE_SECONDS
+        for part in answer.iter_content(1 << 20):
+            start = (start + part)[:512] if len(start) < 512 else start
+            digest.update(part)
+            size += len(part)
+            if size > SIZE_LIMIT or time.monotonic() > deadline:
+                raise NetworkError(f"{url}: larger than {SIZE_LIMIT >> 30} GiB, or slower than {WHOLE_SECONDS:.0f} s")
+        expected = answer.headers.get("Content-Length", "")
+        if expected.isdigit() and int(expected) != size:
+            raise _Busy(f"the connection ended after {size} of {expected} bytes")
+        _check_content(url, answer.url, start, answer.headers.get("Content-Type", ""))
+        return Download(digest.hexdigest(), size, answer.url)
+
+
+def _check_answer(url: str, answer: requests.Response) -> None:
+    status = f"{answer.status_code} {answer.reason}".strip()
+    if answer.status_code in (404, 410):
+        raise RefError(f"{url}: is not there ({status} from {answer.url})")
+    if answer.status_code in (408, 429) or answer.status_code >= 500:
+        raise _Busy(f"{status} from {answer.url}")
+    if answer.status_code in (401, 403):
+        raise NetworkError(f"{url}: may not be read ({status} from {answer.url})")
+    if answer.status_code != 200:
+        raise RefError(f"{url}: answers {status}, not a file ({answer.url})")
+    if url.startswith("https:") and not answer.url.startswith("https:"):
+        raise RefError(f"{url}: leads to {answer.url}, which is not https")
+
+
+def _check_content(url: str, final_url: str, start: bytes, content_type: str) -> None:
+    name = unquote(urlsplit(url).path).lower()
+    where = f"{url}: what {final_url} sends is"
+    if not start:
+        raise RefError(f"{where} empty")
+    is_page = content_type.partition(";")[0].strip() in ("text/html", "application/xhtml+xml")
+    looks_like_page = re.match(rb"\s*(<!doctype html|<html|<head|<\?xml[^>]*>\s*<!doctype html)", start, re.IGNORECASE)
+    if (is_page or looks_like_page) and not name.endswith((".html", ".htm", ".xhtml")):
+        raise RefError(f"{where} a web page ({content_type or 'no content type'}), not the file")
+    for pattern, offset, magic in _MAGIC:
+        if re.search(rf"{pattern}$", name):
+            if not start[offset:].startswith(magic):
+                raise RefError(f"{where} not a file of its kind: it begins with {start[offset : offset + 8]!r}")
+            return
+
+
+def _from_disk(url: str) -> Download:
+    path = Path(unquote(urlsplit(url).path))
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise RefError(f"{url}: {error.strerror}") from error
+    _check_content(url, url, content[:512], "")
+    return Download(hashlib.sha256(content).hexdigest(), len(content), url)

@@ -1,0 +1,32 @@
+"""A url pin and an address → the Move of address and checksum together."""
+
+import re
+
+from imagepins.bump.download import checksum
+from imagepins.bump.move import Change, Move, Options, Side
+from imagepins.errors import NetworkError, RefError
+from imagepins.gitrepo.url import mirrored
+from imagepins.pins.model import UrlPin
+from imagepins.pins.scalars import URL
+
+
+def propose_url(pin: UrlPin, ref: str | None, options: Options) -> Move:
+    """The move of one url pin; without ``ref`` the same address is read again. Raises RefError, NetworkError."""
+    url = str(pin.url) if ref is None else ref.strip()
+    if not re.fullmatch(URL.pattern, url):
+        raise RefError(f"{url}: is not an address for pin '{pin.name}'; give {URL.expected}")
+    if options.offline:
+        raise NetworkError(f"pin '{pin.name}': {url} cannot be read offline")
+    found = checksum(mirrored(url, options.mirrors))
+    is_changed = pin.sha256 is not None and found.sha256 != pin.sha256
+    if is_changed and url == pin.url and not options.force:
+        raise RefError(
+            f"pin '{pin.name}': {url} now holds another file (sha256 {found.sha256}, pinned {pin.sha256}); "
+            "find out why, then say --force to take it"
+        )
+    changes = [Change("url", url)] if url != pin.url else []
+    if found.sha256 != pin.sha256:
+        changes.append(Change("sha256", found.sha256, after="url"))
+    notes = (f"{found.size} bytes from {found.final_url}",)
+    old, new = Side(pin.sha256, subject=pin.url), Side(found.sha256, subject=url)
+    return Move(pin=pin.name, kind=pin.kind, old=old, new=new, changes=tuple(changes), notes=notes)
