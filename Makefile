@@ -31,6 +31,19 @@ check: setup ## Check pins.yaml and the rendered files; no network, nothing writ
 matrix: setup ## Print the CI matrix (SINCE=REV: only what changed since)
 	@tools/image matrix $(if $(SINCE),--since $(SINCE))
 
+outdated: setup ## List pins that have moved on upstream
+	@tools/bump_pin --outdated
+
+ci-login: ## Log in to IMAGEPINS_REGISTRY as REGISTRY_USER, with REGISTRY_TOKEN from the environment
+	@printenv REGISTRY_TOKEN | docker login --username "$$REGISTRY_USER" --password-stdin "$${IMAGEPINS_REGISTRY%%/*}"
+
+ci-plan: setup ## Write what CI has to build to GITHUB_OUTPUT (SINCE=REV: also what changed since)
+	@tools/image matrix $(if $(SINCE),--since $(SINCE)) --github-output "$${GITHUB_OUTPUT:-build/github-output}"
+
+ci-image: setup ## Build IMAGE, push it where PUSH is set, and verify what was built or pushed
+	@tools/image build "$$IMAGE" --load $(if $(PUSH),--push) --summary "$${GITHUB_STEP_SUMMARY:-build/summary.md}"
+	@tools/image verify "$$IMAGE" --junit build/junit.xml --summary "$${GITHUB_STEP_SUMMARY:-build/summary.md}"
+
 test: dev ## Run all tests on a real engine (ARGS='-k rccl' passes options to pytest)
 	@tests/install-packages
 	@tools/engine up
@@ -69,4 +82,6 @@ $(VENV)/.dev: $(VENV)/.setup
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --editable '.[dev]' --constraint tools/constraints.txt
 	@touch $@
 
-.PHONY: help image verify render check matrix test lint bench clean setup dev
+export IMAGE
+
+.PHONY: help image verify render check matrix outdated ci-login ci-plan ci-image test lint bench clean setup dev

@@ -27,43 +27,42 @@ DISK = Cause("disk full", "free space on the builder (docker buildx du, docker s
 PLATFORM = Cause("platform", "this builder cannot run that platform; use another --builder or install binfmt handlers")
 OTHER = Cause("failed")
 
+LIMITED = Cause("rate limit", "the registry limits requests", 4)
+REFUSED = Cause("not authorised", "log in with docker login; credentials never come from pins.yaml")
+MISSING = Cause("not there", "the registry has no such image; see the pin of the base")
+LOST = Cause("builder lost the build", "it was tried again alone (docker/buildx#3810)", 1, alone=True)
+GONE = Cause("builder gone", "look at the builder with docker buildx inspect, or take another with --builder", 1)
+NETWORK = Cause("network", "a registry or the network failed", 3)
+NO_NAME = Cause("network", "the name does not resolve from the builder")
+NOT_ALLOWED = Cause("not allowed", "the builder refuses what the build asks for")
+DOCKERFILE = Cause("Dockerfile")
+
 _RUN = re.compile(r"did not complete successfully: (?:exit code: (?P<code>\d+)|(?P<rest>.*))", re.DOTALL)
-_KILLED = re.compile(
-    r"Killed signal terminated program|std::bad_alloc|virtual memory exhausted|signal: killed|: Killed$"
+_KILLED = r"Killed signal terminated program|std::bad_alloc|virtual memory exhausted|signal: killed|: Killed$"
+_DISK = r"no space left on device|disk quota exceeded"
+_PLATFORM = r"exec format error|no match for platform|does not provide the specified platform"
+_BUSY = (
+    r"TLS handshake timeout|connection reset by peer|connection refused|i/o timeout|unexpected EOF|\bEOF$|broken pipe"
 )
-_DISK = re.compile(r"no space left on device", re.IGNORECASE)
-_FORMAT = re.compile(r"exec format error", re.IGNORECASE)
-_RULES: tuple[tuple[re.Pattern[str], Cause], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), cause)
-    for pattern, cause in (
-        (r"no space left on device|disk quota exceeded", DISK),
-        (r"exec format error|no match for platform|does not provide the specified platform", PLATFORM),
-        (r"signal: killed|cannot allocate memory|exit code: 137", MEMORY),
-        (r"additional privileges requested", Cause("not allowed", "the builder refuses what the build asks for")),
-        (r"toomanyrequests|too many requests|\b429\b", Cause("rate limit", "the registry limits requests", 4)),
-        (
-            r"unauthorized|authentication required|\b401\b|\b403\b|denied|insufficient_scope",
-            Cause("not authorised", "log in with docker login; credentials are never taken from pins.yaml"),
-        ),
-        (
-            r"manifest unknown|not found|\b404\b|repository does not exist|failed to find",
-            Cause("not there", "the registry has no such image; see the pin of the base"),
-        ),
-        (r"no such job", Cause("builder lost the build", "docker/buildx#3810; it was tried alone", 1, alone=True)),
-        (
-            r"code = Unavailable|error reading from server|closing transport|transport is closing|connection refused"
-            r"|failed to list workers|Cannot connect to the Docker daemon",
-            Cause("builder gone", "look at the builder: docker buildx inspect", 1),
-        ),
-        (
-            r"TLS handshake timeout|connection reset by peer|i/o timeout|unexpected EOF|\bEOF$|broken pipe"
-            r"|(?:status|response)[^\n]*\b5\d\d\b|\b50[0234] (?:internal|bad|service|gateway)"
-            r"|temporary failure|server misbehaving|context deadline exceeded|connection timed out|no route to host",
-            Cause("network", "the registry or network failed", 3),
-        ),
-        (r"no such host|network is unreachable", Cause("network", "the name does not resolve from the builder")),
-        (r"parse error|unknown instruction|unknown flag|dockerfile|failed to compute cache key", Cause("Dockerfile")),
-    )
+_SLOW = r"temporary failure|server misbehaving|context deadline exceeded|connection timed out|no route to host"
+_FAULT = r"(?:status|response|request)[^\n]*\b5\d\d\b|\b50[0234] (?:internal|bad|service|gateway)"
+_RULES: tuple[tuple[str, Cause], ...] = (
+    (_DISK, DISK),
+    (_PLATFORM, PLATFORM),
+    (r"signal: killed|cannot allocate memory", MEMORY),
+    (r"additional privileges requested", NOT_ALLOWED),
+    (r"toomanyrequests|too many requests|\b429\b", LIMITED),
+    (r"no such job", LOST),
+    (r"code = Unavailable|error reading from server|transport is closing|Cannot connect to the Docker daemon", GONE),
+    (
+        r"parse error|unknown instruction|unknown flag|failed to compute cache key|failed to calculate checksum",
+        DOCKERFILE,
+    ),
+    (r"unauthorized|authentication required|\b401\b|\b403\b|denied|insufficient_scope", REFUSED),
+    (_FAULT, NETWORK),
+    (f"{_BUSY}|{_SLOW}", NETWORK),
+    (r"no such host|network is unreachable", NO_NAME),
+    (r"manifest unknown|not found|\b404\b|repository does not exist", MISSING),
 )
 
 
@@ -71,16 +70,20 @@ def classify(final_error: str, tail: Iterable[str] = ()) -> Cause:
     """Class of ``final_error``; ``tail``, the failed step's last lines, only refines why a RUN failed."""
     run = _RUN.search(final_error)
     if run is None:
-        return next((cause for pattern, cause in _RULES if pattern.search(final_error)), OTHER)
+        return _match(final_error) or OTHER
     if run["code"] is None:
         # The command never ran or was cut off: what the builder says counts, and not the command's own text.
-        return next((cause for pattern, cause in _RULES if pattern.search(run["rest"])), STEP)
-    lines = list(tail)[-10:]
-    if run["code"] == "137" or any(_KILLED.search(line) for line in lines):
+        return _match(run["rest"]) or STEP
+    last = "\n".join(list(tail)[-10:])
+    if run["code"] == "137" or re.search(_KILLED, last, re.MULTILINE):
         return MEMORY
-    if any(_DISK.search(line) for line in lines):
+    if re.search(_DISK, last, re.IGNORECASE):
         return DISK
-    return PLATFORM if any(_FORMAT.search(line) for line in lines) else STEP
+    return PLATFORM if re.search(_PLATFORM, last, re.IGNORECASE) else STEP
+
+
+def _match(text: str) -> Cause | None:
+    return next((cause for pattern, cause in _RULES if re.search(pattern, text, re.IGNORECASE | re.MULTILINE)), None)
 
 
 def wait_seconds(final_error: str, attempt: int) -> float:

@@ -32,7 +32,7 @@ class Step:
     @property
     def is_internal(self) -> bool:
         """Whether the step is bookkeeping of the builder rather than an instruction."""
-        return "[internal]" in self.name or not re.match(r"\[[^\]]*\d+/\d+\]", self.name)
+        return re.match(r"\[[^\]]*\d+/\d+\] (?!FROM )", self.name) is None
 
     @property
     def seconds(self) -> float:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from imagepins.build.causes import Cause
-from imagepins.build.events import Events
+from imagepins.build.causes import OTHER
+from imagepins.build.one import Outcome
 from imagepins.pins.model import Pin, PinSet, UrlPin
 from imagepins.plan.dockerfile import Instruction
 from imagepins.plan.graph import Node
@@ -17,8 +17,9 @@ _INCLUDE = re.compile(r"\[\[%-?\s*(?:include|import|from|extends)\s+['\"]([^'\"]
 _BLANK = re.compile(r"\[\[\[.*?\]\]\]|\[\[%.*?%\]\]")
 
 
-def describe_failure(pinset: PinSet, root: Path, node: Node, events: Events, cause: Cause, log: Path) -> str:
+def describe_failure(pinset: PinSet, root: Path, node: Node, outcome: Outcome, log: Path) -> str:
     """The message of a failed build; ``root`` is the directory of pins.yaml."""
+    events, cause = outcome.events, outcome.cause or OTHER
     line = events.failed_line
     instruction = node.parsed.at(line) if line else None
     step = events.failed

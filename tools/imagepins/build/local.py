@@ -9,7 +9,7 @@ from imagepins.errors import EngineError
 from imagepins.plan.graph import Node
 from imagepins.process import ProcessFailed, run
 
-_FORMAT = "{{json .Id}}\t{{json .RepoTags}}\t{{json .Config.Labels}}\t{{json .Size}}"
+_FORMAT = "{{json .Id}}\t{{json .RepoTags}}\t{{json .RepoDigests}}\t{{json .Config.Labels}}\t{{json .Size}}"
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,14 @@ class LocalImage:
     """An image of the local engine: its id, its labels and its size in bytes."""
 
     id: str
+    digests: tuple[str, ...]
     labels: Mapping[str, str]
     size: int
+
+    @property
+    def pinned(self) -> str:
+        """``@DIGEST`` where the engine's store knows the image by its digest, else nothing."""
+        return f"@{self.id}" if any(each.endswith(f"@{self.id}") for each in self.digests) else ""
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,8 @@ def look(nodes: Iterable[Node]) -> Local:
     if problems and done.code != 0:
         raise EngineError(f"the Docker engine did not answer: {problems[0].strip()}; run tools/engine status")
     for line in filter(str.strip, done.stdout.splitlines()):
-        identity, tags, labels, size = (json.loads(part) for part in line.split("\t"))
-        image = LocalImage(identity, labels or {}, size)
+        identity, tags, digests, labels, size = (json.loads(part) for part in line.split("\t"))
+        image = LocalImage(identity, tuple(digests or ()), labels or {}, size)
         images |= dict.fromkeys(tags or (), image)
     return Local(images)
 

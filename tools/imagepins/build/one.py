@@ -2,8 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -15,6 +15,7 @@ from imagepins.build.labels import Source, make_labels
 from imagepins.build.workspace import Workspace
 from imagepins.errors import BuildFailed, EngineError
 from imagepins.plan.bake import BakeTarget, bake_text, differences, read_printed
+from imagepins.plan.destination import Destination
 from imagepins.plan.graph import Node
 from imagepins.process import ProcessFailed, run, stream
 
@@ -28,7 +29,9 @@ class Settings:
     builder: Builder
     secrets: Mapping[str, Path]
     network: str = ""
+    destination: Destination = field(default_factory=Destination)
     push: bool = False
+    cache: str = ""
     no_cache: bool = False
     attest: tuple[str, ...] = ()
     time_limit: float = 6 * 3600.0
@@ -41,33 +44,51 @@ class Outcome:
     events: Events
     cause: Cause | None
     seconds: float
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str | None:
+        """Digest of the result as it was pushed or stored; None where nothing was exported."""
+        found = self.metadata.get("containerimage.digest")
+        return str(found) if found else None
 
 
-def bake_target(node: Node, settings: Settings, parents: Mapping[str, str]) -> BakeTarget:
-    """The node as bake builds it. ``parents`` maps targets to what bake shall take for them."""
+def bake_target(node: Node, part: Node, settings: Settings, parents: Mapping[str, str]) -> BakeTarget:
+    """``part``, the node or an ancestor, as bake builds it. ``parents`` maps targets to what stands for them."""
     space = settings.workspace
-    mounted = {part for each in node.parsed.instructions for part in each.flag_values("mount") if "type=secret" in part}
-    wanted = {name for name in settings.secrets if any(f"id={name}" in mount.split(",") for mount in mounted)}
+    mounts = [value.split(",") for each in part.parsed.instructions for value in each.flag_values("mount")]
+    wanted = [name for name in sorted(settings.secrets) if any(f"id={name}" in mount for mount in mounts)]
     return BakeTarget(
-        context=str(space.context(node)),
-        dockerfile=str(space.dockerfile(node)),
-        platforms=[node.target.platform],
-        tags=[*node.target.tags, node.content_tag],
+        context=str(space.context(node, part)),
+        dockerfile=str(space.dockerfile(node, part)),
+        platforms=[part.target.platform],
+        tags=settings.destination.refs(part) if settings.push else [*part.target.tags, part.content_tag],
         output=["type=registry" if settings.push else "type=docker"],
-        labels=make_labels(node, settings.source),
+        labels=make_labels(part, settings.source),
         args={"SOURCE_DATE_EPOCH": str(settings.source.epoch)},
-        contexts={spelled: parents[name] for spelled, name in node.parents.items()},
-        secret=[f"id={name},src={settings.secrets[name]}" for name in sorted(wanted)],
+        contexts={spelled: parents[name] for spelled, name in part.parents.items()},
+        secret=[f"id={name},src={settings.secrets[name]}" for name in wanted],
         network=settings.network,
         attest=settings.attest or ("type=provenance,disabled=true",),
+        **_caches(part, settings.cache),
     )
+
+
+def _caches(node: Node, prefix: str) -> dict[str, list[str]]:
+    """Layer cache in a registry, one reference per target; an export that fails does not fail the image."""
+    if not prefix:
+        return {}
+    ref = f"{prefix}/{node.target.image}:cache-{node.target.variant}"
+    return {
+        "cache_from": [f"type=registry,ref={ref}"],
+        "cache_to": [f"type=registry,ref={ref},mode=max,ignore-error=true"],
+    }
 
 
 def build_one(
     node: Node,
     settings: Settings,
-    linked: Mapping[str, Node],
+    linked: Sequence[Node],
     parents: Mapping[str, str],
     *,
     on_event: Callable[[Events], None],
@@ -78,8 +99,8 @@ def build_one(
     Raises EngineError where bake resolves the definition to something else than was written.
     """
     space = settings.workspace
-    space.write(node, epoch=settings.source.epoch)
-    targets = {bake_name(each): bake_target(each, settings, parents) for each in (node, *linked.values())}
+    space.write(node, (node, *linked), epoch=settings.source.epoch)
+    targets = {each.slug: bake_target(node, each, settings, parents) for each in (node, *linked)}
     space.bake_file(node).write_text(bake_text(targets))
     argv = ["docker", "buildx", *(["--builder", settings.builder.name] if settings.builder.name else []), "bake"]
     argv += ["--file", str(space.bake_file(node))]
@@ -88,18 +109,13 @@ def build_one(
     argv += ["--no-cache"] if settings.no_cache else []
     argv += ["--allow", "network.host"] if settings.network == "host" else []
     # The context is a folder this tool wrote, and secrets lie outside of the working directory.
-    argv += ["--allow", "fs.read=*", bake_name(node)]
+    argv += ["--allow", "fs.read=*", node.slug]
     return _watch(argv, node, settings, on_event, stop)
-
-
-def bake_name(node: Node) -> str:
-    """The node's name where bake allows neither slash nor dot."""
-    return node.slug.replace(".", "_")
 
 
 def _compare_resolved(argv: list[str], node: Node, targets: Mapping[str, BakeTarget]) -> None:
     try:
-        printed = run([*argv, "--print", bake_name(node)], timeout=60).stdout
+        printed = run([*argv, "--print", node.slug], timeout=60).stdout
     except ProcessFailed as error:
         raise EngineError(f"{node.name}: {error}") from error
     if found := differences(targets, read_printed(printed)):
@@ -124,13 +140,19 @@ def _watch(argv: list[str], node: Node, settings: Settings, on_event: Callable[[
             log.write(f"{error.reason}\n")
             cause = OTHER if stop.is_set() else Cause("time limit", "give it more with --time-limit")
     seconds = time.monotonic() - began
-    return Outcome(events, cause, seconds, {} if cause else _metadata(settings.workspace.metadata(node), node))
+    if cause:
+        return Outcome(events, cause, seconds)
+    outcome = Outcome(events, None, seconds, _metadata(settings.workspace.metadata(node), node))
+    if settings.push and not outcome.digest:
+        events.error_lines.append("ERROR: the builder says it pushed, but names no digest")
+        return Outcome(events, Cause("not exported", "see the log; nothing may have been pushed"), seconds)
+    return outcome
 
 
 def _metadata(path: Path, node: Node) -> Mapping[str, Any]:
     """What buildx says of this node's result; entries of linked parents are not the node's."""
     try:
-        found = json.loads(path.read_text()).get(bake_name(node), {})
+        found = json.loads(path.read_text()).get(node.slug, {})
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

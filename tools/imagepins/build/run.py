@@ -1,25 +1,28 @@
 """Nodes and options → built images: what is there is skipped, the rest built, told and remembered."""
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
 from imagepins.build import local as local_images
-from imagepins.build.builder import Builder, check_builder
+from imagepins.build.builder import check_builder
+from imagepins.build.choose import Found
+from imagepins.build.disk import check_space
 from imagepins.build.display import Display, display
 from imagepins.build.failure import describe_failure
 from imagepins.build.labels import read_source
-from imagepins.build.local import Local
-from imagepins.build.one import Outcome, Settings, bake_name, build_one
+from imagepins.build.one import Outcome, Settings, build_one
+from imagepins.build.results import BUILT, FAILED, SKIPPED, Result
 from imagepins.build.schedule import Limits, Scheduler
 from imagepins.build.secrets import build_secrets
-from imagepins.build.state import LastBuild, write_state
+from imagepins.build.state import LastBuild, read_state, write_state
 from imagepins.build.workspace import Workspace
 from imagepins.errors import PinsError
 from imagepins.pins.model import PinSet, Target
+from imagepins.plan.destination import Destination
 from imagepins.plan.graph import Node, ancestors
+from imagepins.registry.answers import Present
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +31,8 @@ class Options:
 
     builder: str | None = None
     push: bool = False
-    force: bool = False
+    destination: Destination = field(default_factory=Destination)
+    cache: str = ""
     no_cache: bool = False
     network: str = ""
     attest: tuple[str, ...] = ()
@@ -36,14 +40,15 @@ class Options:
     limits: Limits = field(default_factory=Limits)
 
 
-@dataclass(frozen=True)
-class Result:
-    """What came of one target: ``present``, ``built``, ``failed`` or ``skipped``, and the message of a failure."""
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What is to be built: ``todo`` out of ``nodes``, parents first; the other parents are there, as ``found`` says."""
 
-    node: Node
-    state: str
-    outcome: Outcome | None = None
-    message: str = ""
+    pinset: PinSet
+    root: Path
+    nodes: Sequence[Node]
+    todo: Sequence[Node]
+    found: Found
 
 
 def refuse_incomplete(pinset: PinSet, targets: Iterable[Target]) -> None:
@@ -59,96 +64,55 @@ def refuse_incomplete(pinset: PinSet, targets: Iterable[Target]) -> None:
         raise PinsError("\n".join(lines))
 
 
-def build(pinset: PinSet, root: Path, nodes: Sequence[Node], wanted: Sequence[str], options: Options) -> list[Result]:
-    """Build ``wanted`` of ``nodes`` and such parents as are not there. ``nodes`` holds all of them, parents first."""
-    local = local_images.look(nodes)
-    by_name = {node.name: node for node in nodes}
-    todo = _to_build(by_name, wanted, local, force=options.force)
-    for node in nodes:
-        if node not in todo:
-            for tag in local.missing_tags(node):
-                local_images.tag(node.content_tag, tag)
-    present = [Result(node, "present") for node in nodes if node.name in wanted and node not in todo]
-    if not todo:
-        return present
-    refuse_incomplete(pinset, [node.target for node in todo])
-    return [*present, *_build_all(pinset, root, todo, by_name, local, options)]
-
-
-def _to_build(by_name: Mapping[str, Node], wanted: Sequence[str], local: Local, *, force: bool) -> list[Node]:
-    """Wanted nodes that are not there, and parents of those that are not there, parents first."""
-    chosen = {name for name in wanted if force or not local.built(by_name[name])}
-    for name in list(chosen):
-        queue = list(by_name[name].parents.values())
-        while queue:
-            parent = queue.pop()
-            if not local.built(by_name[parent]):
-                chosen.add(parent)
-                queue.extend(by_name[parent].parents.values())
-    return [node for node in by_name.values() if node.name in chosen]
-
-
-def _build_all(
-    pinset: PinSet, root: Path, todo: Sequence[Node], by_name: Mapping[str, Node], local: Local, options: Options
-) -> Iterator[Result]:
+def build_all(job: Job, options: Options) -> list[Result]:
+    """Build ``job.todo``. Raises PinsError for incomplete pins and EngineError for an unusable builder, before."""
+    refuse_incomplete(job.pinset, [node.target for node in job.todo])
     builder = check_builder(options.builder)
-    with build_secrets(pinset.mirrors) as secrets, display() as shown:
+    space = Workspace(job.root / "build")
+    if builder.sees_local_images:
+        check_space([node.name for node in job.todo], read_state(space.state))
+    with build_secrets(job.pinset.mirrors) as secrets, display() as shown:
         settings = Settings(
-            workspace=Workspace(root / "build"),
-            source=read_source(root, pinset.path),
+            workspace=space,
+            source=read_source(job.root, job.pinset.path),
             builder=builder,
             secrets=secrets,
             network=options.network,
+            destination=options.destination,
             push=options.push,
+            cache=options.cache,
             no_cache=options.no_cache,
             attest=options.attest,
             time_limit=options.time_limit,
         )
-        run = _Run(pinset, root, todo, by_name, local, settings, shown)
-        outcomes = Scheduler(run.work, run.retrying, options.limits).run(todo)
-    write_state(root / "build" / "state.json", run.remembered)
-    for node in todo:
-        outcome = outcomes.get(node.name)
-        if outcome is None:
-            yield Result(node, "skipped", message="not built after a failure")
-        elif outcome.cause:
-            log = settings.workspace.log(node)
-            message = describe_failure(pinset, root, node, outcome.events, outcome.cause, log)
-            yield Result(node, "failed", outcome, message)
-        else:
-            yield Result(node, "built", outcome)
+        run = _Run(job, settings, shown)
+        outcomes = Scheduler(run.work, run.retrying, options.limits).run(job.todo)
+    return _results(job, settings, outcomes)
 
 
 @dataclass
 class _Run:
-    pinset: PinSet
-    root: Path
-    todo: Sequence[Node]
-    by_name: Mapping[str, Node]
-    local: Local
+    """Work of one run, called from the scheduler's threads."""
+
+    job: Job
     settings: Settings
     shown: Display
-    remembered: dict[str, LastBuild] = field(default_factory=dict)
-    references: dict[str, str] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
 
     def work(self, node: Node, stop: Event) -> Outcome:
         """Build one node whose parents are there."""
         self.shown.started(node.name)
-        linked: dict[str, Node] = {}
+        by_name = {each.name: each for each in self.job.nodes}
         parents: dict[str, str] = {}
-        for parent in ancestors(node, self.by_name):
+        linked: list[Node] = []
+        for parent in ancestors(node, by_name):
             reference = self._reference(parent)
-            parents[parent.name] = reference or f"target:{bake_name(parent)}"
-            linked |= {} if reference else {parent.name: parent}
-        outcome = build_one(
-            node,
-            self.settings,
-            linked,
-            parents,
-            on_event=lambda events: self.shown.progress(node.name, events),
-            stop=stop,
-        )
-        self._remember(node, outcome)
+            parents[parent.name] = f"docker-image://{reference}" if reference else f"target:{parent.slug}"
+            linked += [] if reference else [parent]
+        outcome = build_one(node, self.settings, linked, parents, on_event=self._progress(node), stop=stop)
+        if digest := outcome.digest:
+            self.digests[node.name] = digest
+        self.shown.ended(node.name, _ending(outcome))
         return outcome
 
     def retrying(self, node: Node, outcome: Outcome, pause: float) -> None:
@@ -156,17 +120,51 @@ class _Run:
         cause = outcome.cause.name if outcome.cause else ""
         self.shown.ended(node.name, f"{cause}: {outcome.events.final_error.splitlines()[0]}; again in {pause:g} s")
 
-    def _reference(self, parent: Node) -> str | None:
-        """What stands for a parent that is there; None where the builder has to make it from its cache."""
-        if parent.name in self.references:
-            return self.references[parent.name]
-        return f"docker-image://{parent.content_tag}" if self.settings.builder.sees_local_images else None
+    def _progress(self, node: Node) -> Callable[..., None]:
+        return lambda events: self.shown.progress(node.name, events)
 
-    def _remember(self, node: Node, outcome: Outcome) -> None:
-        if outcome.cause:
-            self.shown.ended(node.name, f"failed after {outcome.seconds:.1f} s")
-            return
-        digest = outcome.metadata.get("containerimage.digest")
-        hits, steps = outcome.events.cache_hits
-        self.remembered[node.name] = LastBuild(round(outcome.seconds, 1), None, digest)
-        self.shown.ended(node.name, f"built in {outcome.seconds:.1f} s, {hits} of {steps} steps cached")
+    def _reference(self, parent: Node) -> str | None:
+        """What stands for a parent that is there, by digest; None where the builder makes it from its own cache."""
+        remote = self.settings.destination.content_ref(parent)
+        answer = self.job.found.registry.get(parent.name)
+        if self.settings.push and remote and parent.name in self.digests:
+            return f"{remote}@{self.digests[parent.name]}"
+        if self.settings.builder.sees_local_images:
+            built = self.job.found.local.built(parent)
+            if built or parent.name in self.digests:
+                return f"{parent.content_tag}{built.pinned if built else ''}"
+        if remote and isinstance(answer, Present):
+            return f"{remote}@{answer.digest}"
+        return None
+
+
+def _ending(outcome: Outcome) -> str:
+    hits, steps = outcome.events.cache_hits
+    if outcome.cause:
+        return f"failed after {outcome.seconds:.1f} s: {outcome.cause.name}"
+    return f"built in {outcome.seconds:.1f} s, {hits} of {steps} steps cached"
+
+
+def _results(job: Job, settings: Settings, outcomes: Mapping[str, Outcome]) -> list[Result]:
+    good = [node for node in job.todo if node.name in outcomes and not outcomes[node.name].cause]
+    local = local_images.look(() if settings.push else good)
+    results = [_result(job, settings, node, outcomes.get(node.name), local) for node in job.todo]
+    remembered = {
+        each.node.name: LastBuild(round(each.outcome.seconds, 1), each.size, each.digest)
+        for each in results
+        if each.state == BUILT and each.outcome
+    }
+    write_state(settings.workspace.state, remembered)
+    return results
+
+
+def _result(job: Job, settings: Settings, node: Node, outcome: Outcome | None, local: local_images.Local) -> Result:
+    if outcome is None:
+        return Result(node, SKIPPED, message="not built, as another target failed")
+    if outcome.cause:
+        log = settings.workspace.log(node)
+        message = describe_failure(job.pinset, job.root, node, outcome, log)
+        return Result(node, FAILED, outcome=outcome, message=message)
+    built = local.built(node)
+    ref = settings.destination.content_ref(node) if settings.push else node.content_tag
+    return Result(node, BUILT, ref or "", outcome.digest, built.size if built else None, outcome)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,17 +15,14 @@ class Workspace:
 
     root: Path
 
+    @property
+    def state(self) -> Path:
+        """What is remembered of last builds."""
+        return self.root / "state.json"
+
     def log(self, node: Node) -> Path:
         """Where the complete log of the node's last build stands."""
         return self.root / "logs" / f"{node.slug}.log"
-
-    def dockerfile(self, node: Node) -> Path:
-        """The Dockerfile as it is built."""
-        return self.root / "work" / node.slug / "Dockerfile"
-
-    def context(self, node: Node) -> Path:
-        """The folder that is sent to the builder."""
-        return self.root / "work" / node.slug / "context"
 
     def bake_file(self, node: Node) -> Path:
         """The bake file of the node's build."""
@@ -34,15 +32,26 @@ class Workspace:
         """What buildx says of the result."""
         return self.root / "work" / node.slug / "metadata.json"
 
-    def write(self, node: Node, *, epoch: int) -> None:
-        """Write Dockerfile and context afresh. Times are set to ``epoch``, as COPY would carry them into layers."""
-        context = self.context(node)
-        shutil.rmtree(context.parent, ignore_errors=True)
-        context.mkdir(parents=True)
-        self.dockerfile(node).write_text(node.dockerfile, newline="")
+    def dockerfile(self, node: Node, part: Node) -> Path:
+        """The Dockerfile of ``part``, which is built on the way to ``node`` or is the node itself."""
+        return self.root / "work" / node.slug / part.slug / "Dockerfile"
+
+    def context(self, node: Node, part: Node) -> Path:
+        """The folder that is sent to the builder for ``part``."""
+        return self.root / "work" / node.slug / part.slug / "context"
+
+    def write(self, node: Node, parts: Iterable[Node], *, epoch: int) -> None:
+        """Write Dockerfiles and contexts afresh; times become ``epoch``, as COPY carries them into layers."""
+        shutil.rmtree(self.root / "work" / node.slug, ignore_errors=True)
         self.log(node).parent.mkdir(parents=True, exist_ok=True)
-        for each in node.files:
-            copy = context / each.path
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(node.context_root / each.path, copy, follow_symlinks=False)
-            os.utime(copy, (epoch, epoch), follow_symlinks=False)
+        for part in parts:
+            context = self.context(node, part)
+            context.mkdir(parents=True)
+            self.dockerfile(node, part).write_text(part.dockerfile, newline="")
+            for each in part.files:
+                copy = context / each.path
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(part.context_root / each.path, copy, follow_symlinks=False)
+                if not copy.is_symlink():
+                    copy.chmod(each.mode)
+                os.utime(copy, (epoch, epoch), follow_symlinks=False)

@@ -1,60 +1,113 @@
 """``tools/image build``."""
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from imagepins.cli import pins_option
+from imagepins.cli import json_option, pins_option
+from imagepins.cli.plan import load_nodes, registry_option
 from imagepins.errors import BuildFailed
+
+if TYPE_CHECKING:
+    from imagepins.build.results import Result
+    from imagepins.build.run import Options
+    from imagepins.plan.destination import Destination
 
 
 @click.command()
 @click.argument("images", nargs=-1, metavar="[IMAGE]...")
 @click.option("--builder", metavar="NAME", help="Build with this builder of docker buildx ls.")
-@click.option("--push", is_flag=True, help="Push what is built, and skip what the registry holds.")
+@registry_option
+@click.option("--push", is_flag=True, help="Push what is built; what the registry holds is neither built nor pulled.")
+@click.option("--load", is_flag=True, help="Have the images in the local engine too, pulled if need be.")
 @click.option("--force", is_flag=True, help="Build also what is there already.")
 @click.option("--no-cache", is_flag=True, help="Run every step again.")
+@click.option(
+    "--cache",
+    metavar="HOST/PATH",
+    envvar="IMAGEPINS_CACHE",
+    help="Keep layers in this registry and take them from there (IMAGEPINS_CACHE).",
+)
+@click.option("--provenance", is_flag=True, help="Attach a provenance attestation.")
+@click.option("--sbom", is_flag=True, help="Attach a list of the software inside.")
 @click.option("--keep-going", is_flag=True, help="After a failure, build what does not depend on it.")
 @click.option("--jobs", type=click.IntRange(1), default=4, show_default=True, help="Targets built at once.")
 @click.option("--heavy-jobs", type=click.IntRange(1), default=1, show_default=True, help="Heavy targets among them.")
-@click.option("--time-limit", type=click.FloatRange(1), default=360, show_default=True, help="Minutes for one target.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=360,
+    show_default=True,
+    help="Minutes for one target.",
+)
+@click.option(
+    "--summary", type=click.Path(path_type=Path, dir_okay=False), help="Append a Markdown table to this file."
+)
+@json_option
 @pins_option
-def build(
-    images: tuple[str, ...],
-    *,
-    builder: str | None,
-    push: bool,
-    force: bool,
-    no_cache: bool,
-    keep_going: bool,
-    jobs: int,
-    heavy_jobs: int,
-    time_limit: float,
-    pins_path: Path,
-) -> None:
+def build(images: tuple[str, ...], *, as_json: bool, summary: Path | None, pins_path: Path, **flags: Any) -> int:
     """Build the images whose content is not there yet.
 
     What an image is made of gives one hash; an image with that hash is neither built nor pulled again.
     """
-    from imagepins.build.run import Options
-    from imagepins.build.run import build as build_nodes
-    from imagepins.build.schedule import Limits
-    from imagepins.cli.plan import load_nodes
+    from imagepins.build.choose import choose
+    from imagepins.plan.destination import destination
 
     pinset, nodes, wanted = load_nodes(pins_path, images)
-    options = Options(
-        builder=builder,
-        push=push,
-        force=force,
-        no_cache=no_cache,
+    place = destination(flags["registry"])
+    todo, found, present = choose(nodes, wanted, place, push=flags["push"], force=flags["force"])
+    results = list(present)
+    if todo:
+        from imagepins.build.run import Job, build_all
+
+        job = Job(pinset=pinset, root=pins_path.parent.absolute(), nodes=nodes, todo=todo, found=found)
+        results += build_all(job, _options(flags, place))
+    if flags["load"]:
+        from imagepins.build.load import load_results
+
+        load_results(results)
+    _tell(results, as_json=as_json, summary=summary)
+    return BuildFailed.exit_code if any(each.message for each in results) else 0
+
+
+def _options(flags: Mapping[str, Any], place: "Destination") -> "Options":
+    from imagepins.build.run import Options
+    from imagepins.build.schedule import Limits
+    from imagepins.plan.destination import destination
+
+    attest = [f"type={name}" for name in ("provenance", "sbom") if flags[name]]
+    return Options(
+        builder=flags["builder"],
+        push=flags["push"],
+        destination=place,
+        cache=destination(flags["cache"], option="--cache").prefix,
+        no_cache=flags["no_cache"],
         network=os.environ.get("IMAGEPINS_BUILD_NETWORK", ""),
-        time_limit=60 * time_limit,
-        limits=Limits(jobs=jobs, heavy=heavy_jobs, keep_going=keep_going),
+        attest=tuple(attest),
+        time_limit=60 * flags["time_limit"],
+        limits=Limits(jobs=flags["jobs"], heavy=flags["heavy_jobs"], keep_going=flags["keep_going"]),
     )
-    results = build_nodes(pinset, pins_path.parent, nodes, wanted, options)
-    for result in results:
-        click.echo(f"{result.node.name}\t{result.state}\t{result.node.content_tag}")
-    failures = [result.message for result in results if result.state == "failed"]
-    if failures:
-        raise BuildFailed("\n".join(failures))
+
+
+def _tell(results: "Sequence[Result]", *, as_json: bool, summary: Path | None) -> None:
+    from imagepins.build import results as told
+
+    if summary:
+        summary.parent.mkdir(parents=True, exist_ok=True)
+        with summary.open("a", encoding="utf-8") as file:
+            file.write(told.markdown(results))
+    if as_json:
+        import json
+
+        click.echo(json.dumps(told.as_json(results), indent=2))
+    else:
+        for each in results:
+            click.echo(f"{each.node.name}\t{each.state}\t{each.ref}")
+    if any(each.outcome for each in results):
+        click.echo(told.table(results), err=True)
+    for each in results:
+        if each.outcome and each.outcome.cause:
+            click.echo(each.message, err=True)

@@ -8,6 +8,9 @@ from imagepins.cli import LazyGroup, run_command
 
 COMMANDS = {
     "build": "imagepins.cli.build:build",
+    "graph": "imagepins.cli.plan:graph",
+    "matrix": "imagepins.cli.plan:matrix",
+    "plan": "imagepins.cli.plan:plan",
     "render": "imagepins.cli.render:render",
     "schema": "imagepins.cli.render:schema",
     "verify": "imagepins.cli.verify:verify",

@@ -4,8 +4,17 @@ from pathlib import Path
 
 import click
 
+from imagepins.cli import json_option, pins_option
+from imagepins.errors import UsageError
 from imagepins.pins.model import PinSet
 from imagepins.plan.graph import Node
+
+registry_option = click.option(
+    "--registry",
+    metavar="HOST/PATH",
+    envvar="IMAGEPINS_REGISTRY",
+    help="Registry for tags that name none (IMAGEPINS_REGISTRY).",
+)
 
 
 def load_nodes(pins_path: Path, images: tuple[str, ...]) -> tuple[PinSet, tuple[Node, ...], tuple[str, ...]]:
@@ -27,3 +36,86 @@ def load_nodes(pins_path: Path, images: tuple[str, ...]) -> tuple[PinSet, tuple[
     for path in stale(texts, root):
         click.echo(f"{path} is not what {pinset.path} gives now; run tools/image render", err=True)
     return pinset, make_graph(pinset, root, targets, texts), tuple(target.name for target in wanted)
+
+
+@click.command()
+@click.argument("images", nargs=-1, metavar="[IMAGE]...")
+@click.option("--explain", is_flag=True, help="Say which input moved since the last build.")
+@registry_option
+@json_option
+@pins_option
+def plan(images: tuple[str, ...], *, explain: bool, registry: str | None, as_json: bool, pins_path: Path) -> None:
+    """Show what a build would do: content hashes, what is there, what would be built, in which order."""
+    import json
+
+    from imagepins.build.forecast import forecast, forecast_json, forecast_table
+    from imagepins.plan.destination import destination
+
+    _, nodes, wanted = load_nodes(pins_path, images)
+    rows = forecast(nodes, wanted, destination(registry), pins_path.parent / "build" / "state.json", explain=explain)
+    click.echo(json.dumps(forecast_json(rows), indent=2) if as_json else forecast_table(rows))
+
+
+@click.command()
+@click.argument("images", nargs=-1, metavar="[IMAGE]...")
+@click.option("--format", "form", type=click.Choice(["text", "dot", "json"]), default="text", show_default=True)
+@pins_option
+def graph(images: tuple[str, ...], *, form: str, pins_path: Path) -> None:
+    """Show which image is built from which."""
+    import json
+
+    from imagepins.plan import drawing
+
+    _, nodes, _ = load_nodes(pins_path, images)
+    if form == "json":
+        click.echo(json.dumps(drawing.as_json(nodes), indent=2))
+    else:
+        click.echo(drawing.as_dot(nodes) if form == "dot" else drawing.as_text(nodes))
+
+
+@click.command()
+@click.argument("images", nargs=-1, metavar="[IMAGE]...")
+@click.option("--since", metavar="REV", help="Only what is made of something else than at this commit.")
+@registry_option
+@click.option("--chunk", type=int, metavar="N", help="Print a list of matrices of at most N jobs each.")
+@click.option("--runner", "runners", multiple=True, metavar="WEIGHT=LABEL", help="Runner for a weight: heavy=big.")
+@click.option("--github-output", type=click.Path(path_type=Path, dir_okay=False), help="Append outputs to this file.")
+@pins_option
+def matrix(
+    images: tuple[str, ...],
+    *,
+    since: str | None,
+    registry: str | None,
+    chunk: int | None,
+    runners: tuple[str, ...],
+    github_output: Path | None,
+    pins_path: Path,
+) -> None:
+    """Print the CI matrix: {"include": [...]} on one line.
+
+    With --since, what changed since that commit; with --registry, what the registry lacks; with both, either; with
+    neither, every target.
+    """
+    from imagepins.build.missing import to_list
+    from imagepins.plan import matrix as making
+    from imagepins.plan.destination import destination
+
+    pinset, nodes, wanted = load_nodes(pins_path, images)
+    listed = to_list(pins_path.parent.absolute(), pinset.path, nodes, wanted, destination(registry), since=since)
+    labels = {"light": "ubuntu-24.04", **dict(_runner(each) for each in runners)}
+    entries = [making.entry(node, labels) for node in listed]
+    if chunk is None and (len(entries) <= making.MAX_JOBS or not github_output):
+        click.echo(making.line(making.one_matrix(entries)))
+    else:
+        click.echo(making.line(making.chunks(entries, chunk or making.MAX_JOBS)))
+    if github_output:
+        github_output.parent.mkdir(parents=True, exist_ok=True)
+        with github_output.open("a", encoding="ascii") as file:
+            file.write(making.github_outputs(entries, chunk or making.MAX_JOBS))
+
+
+def _runner(text: str) -> tuple[str, str]:
+    weight, equals, label = text.partition("=")
+    if not (weight and equals and label):
+        raise UsageError(f"--runner {text}: expected WEIGHT=LABEL, such as heavy=ubuntu-24.04-32core")
+    return weight, label

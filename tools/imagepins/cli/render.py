@@ -28,7 +28,7 @@ def _check(images: tuple[str, ...], pins_path: Path) -> int:
     from imagepins.render.freshness import difference, stale, strays
 
     pinset, root = load(pins_path), pins_path.parent
-    texts = render_all(pinset, root, pinset.select(images))
+    texts = render_all(pinset, root, pinset.select(images) if images else None)
     changed = stale(texts, root)
     extra = [] if images else strays(pinset, root)
     for path in changed:
@@ -36,9 +36,9 @@ def _check(images: tuple[str, ...], pins_path: Path) -> int:
     for path in extra:
         click.echo(f"{path}: no image of {pinset.path} renders to it; remove it")
     if problems := len(changed) + len(extra):
-        click.echo(f"{len(texts)} Dockerfiles, {problems} stale; 'tools/image render' writes them", err=True)
+        click.echo(f"{len(texts)} files, {problems} stale; 'tools/image render' writes them", err=True)
         return 1
-    said = f"{len(texts)} Dockerfiles, all fresh"
+    said = f"{len(texts)} files, all fresh"
     click.echo(said, err=True)
     if not images:
         memo.remember(pins_path, [root / path for path in texts], said)
@@ -51,12 +51,12 @@ def _write(images: tuple[str, ...], pins_path: Path) -> int:
     from imagepins.render.freshness import stale
 
     pinset, root = load(pins_path), pins_path.parent
-    texts = render_all(pinset, root, pinset.select(images))
+    texts = render_all(pinset, root, pinset.select(images) if images else None)
     changed = stale(texts, root)
     write(root, {path: texts[path] for path in changed})
     for path in changed:
         click.echo(path)
-    click.echo(f"{len(texts)} Dockerfiles, {len(changed)} written", err=True)
+    click.echo(f"{len(texts)} files, {len(changed)} written", err=True)
     return 0
 
 

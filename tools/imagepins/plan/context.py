@@ -20,7 +20,7 @@ LIMIT_BYTES = 50 * 1024 * 1024
 
 @dataclass(frozen=True)
 class ContextFile:
-    """One entry of a context: path below it, permission bits, size in bytes, and what identifies its content."""
+    """One entry of a context: path below it, mode as git keeps it, size in bytes, and what identifies its content."""
 
     path: str
     mode: int
@@ -68,10 +68,12 @@ def _describe(root: Path, path: Path) -> ContextFile:
     status = path.lstat()
     name = path.relative_to(root).as_posix()
     if stat.S_ISLNK(status.st_mode):
-        return ContextFile(name, 0o777, 0, f"link to {path.readlink()}")
+        return ContextFile(name, 0o120000, 0, f"link to {path.readlink()}")
     if not stat.S_ISREG(status.st_mode):
         raise PinsError(f"{_shown(root)}/{name}: neither a file nor a symbolic link; a build cannot take it")
-    return ContextFile(name, stat.S_IMODE(status.st_mode), status.st_size, sha256(path.read_bytes()).hexdigest())
+    # As git keeps them: a checkout's other permission bits come from somebody's umask, and would make hashes local.
+    mode = 0o755 if status.st_mode & stat.S_IXUSR else 0o644
+    return ContextFile(name, mode, status.st_size, sha256(path.read_bytes()).hexdigest())
 
 
 def _too_large(root: Path, files: tuple[ContextFile, ...], total: int, dockerfile: str) -> str:

@@ -1,8 +1,10 @@
 """PinSet and rendered Dockerfiles → nodes in build order: who is built from whom, and the content hash of each."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 
 from imagepins.errors import PinsError
@@ -17,7 +19,8 @@ from imagepins.plan.stages import Sources, sources
 class Node:
     """One target with all that decides what its build gives.
 
-    ``parents`` maps a name as the Dockerfile spells it to the target that provides it.
+    ``parents`` maps a name as the Dockerfile spells it to the target that provides it. ``level`` counts the targets
+    below it that have to be there first. ``slug`` is the name where no slash can stand: ``image-variant``.
     """
 
     target: Target
@@ -29,16 +32,12 @@ class Node:
     inputs: Mapping[str, str]
     content: str
     level: int
+    slug: str
 
     @property
     def name(self) -> str:
         """``image/variant``."""
         return self.target.name
-
-    @property
-    def slug(self) -> str:
-        """The name where a slash cannot stand: ``image-variant``."""
-        return self.name.replace("/", "-")
 
     @cached_property
     def content_tag(self) -> str:
@@ -58,23 +57,71 @@ def make_graph(pinset: PinSet, root: Path, targets: tuple[Target, ...], texts: M
     Raises PinsError for a cycle (printed whole), for a tag that two targets share, and for a wrong context.
     """
     _refuse_shared_tags(pinset)
-    found = [(each, parse(texts[each.dockerfile], each.dockerfile)) for each in targets]
-    read = {target.name: (target, parsed, sources(parsed)) for target, parsed in found}
     owners = {normal(tag): target.name for target in pinset.targets.values() for tag in target.tags}
-    edges = {name: _parents(taken, owners) for name, (_, _, taken) in read.items()}
+    read = {target.name: _read(target, texts, owners) for target in targets}
+    slugs = _slugs(list(pinset.targets))
     nodes: dict[str, Node] = {}
-    for name in _in_order(edges, pinset.path):
-        target, parsed, taken = read[name]
-        nodes[name] = _node(target, parsed, taken, edges[name], nodes, root, texts[target.dockerfile])
+    for name in _in_order({name: each.parents for name, each in read.items()}, pinset.path):
+        nodes[name] = _node(read[name], nodes, root, slugs[name])
     return tuple(nodes.values())
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A target, its Dockerfile, what that takes from outside, and which of it other targets provide."""
+
+    target: Target
+    text: str
+    parsed: Parsed
+    taken: Sources
+    parents: Mapping[str, str]
+
+
+def _read(target: Target, texts: Mapping[str, str], owners: Mapping[str, str]) -> _Read:
+    text = texts[target.dockerfile]
+    parsed = parse(text, target.dockerfile)
+    taken = sources(parsed)
+    parents = {use.name: owners[normal(use.name)] for use in taken.images if normal(use.name) in owners}
+    return _Read(target, text, parsed, taken, parents)
+
+
+def _node(read: _Read, nodes: Mapping[str, Node], root: Path, slug: str) -> Node:
+    target, taken = read.target, read.taken
+    context_root = root / "images" / target.image / "context"
+    files = read_context(context_root, taken.files, dockerfile=target.dockerfile) if taken.files else ()
+    parents = [nodes[name] for name in read.parents.values()]
+    found = content.inputs(
+        target,
+        read.parsed,
+        files=files,
+        bases=[use.name for use in taken.images if use.name not in read.parents],
+        parents={parent.name: parent.content for parent in parents},
+    )
+    return Node(
+        target=target,
+        dockerfile=read.text,
+        parsed=read.parsed,
+        files=files,
+        context_root=context_root,
+        parents=read.parents,
+        inputs=found,
+        content=content.content_hash(found),
+        level=max((parent.level + 1 for parent in parents), default=0),
+        slug=slug,
+    )
+
+
+def has_registry(ref: str) -> bool:
+    """Whether a reference begins with the host of a registry, as Docker tells it."""
+    first, slash, _ = ref.partition("/")
+    return bool(slash) and ("." in first or ":" in first or first == "localhost")
 
 
 def normal(ref: str) -> str:
     """A reference with what Docker adds when it is left out, so that two spellings of one image compare equal."""
     name, at, digest = ref.partition("@")
-    first, slash, _ = name.partition("/")
-    if not (slash and ("." in first or ":" in first or first == "localhost")):
-        name = f"docker.io/{name}" if slash else f"docker.io/library/{name}"
+    if not has_registry(name):
+        name = f"docker.io/{name}" if "/" in name else f"docker.io/library/{name}"
     if not at and ":" not in name.rpartition("/")[2]:
         name += ":latest"
     return name + at + digest
@@ -92,30 +139,15 @@ def ancestors(node: Node, nodes: Mapping[str, Node]) -> Iterator[Node]:
             queue.extend(nodes[name].parents.values())
 
 
-def _node(
-    target: Target,
-    parsed: Parsed,
-    taken: Sources,
-    parents: Mapping[str, str],
-    nodes: Mapping[str, Node],
-    root: Path,
-    text: str,
-) -> Node:
-    context_root = root / "images" / target.image / "context"
-    files = read_context(context_root, taken.files, dockerfile=target.dockerfile) if taken.files else ()
-    found = content.inputs(
-        target,
-        parsed,
-        files=files,
-        bases=[use.name for use in taken.images if use.name not in parents],
-        parents={name: nodes[name].content for name in parents.values()},
-    )
-    level = max((nodes[name].level + 1 for name in parents.values()), default=0)
-    return Node(target, text, parsed, files, context_root, parents, found, content.content_hash(found), level)
-
-
-def _parents(taken: Sources, owners: Mapping[str, str]) -> dict[str, str]:
-    return {use.name: owners[normal(use.name)] for use in taken.images if normal(use.name) in owners}
+def _slugs(names: list[str]) -> dict[str, str]:
+    """``image/variant`` → ``image-variant``; a digest is added where two names would give the same."""
+    found: dict[str, str] = {}
+    for name in names:
+        slug = re.sub(r"[^A-Za-z0-9_-]", "-", name)
+        if slug in found.values():
+            slug += f"-{sha256(name.encode()).hexdigest()[:8]}"
+        found[name] = slug
+    return found
 
 
 def _in_order(edges: Mapping[str, Mapping[str, str]], path: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from imagepins.errors import CheckFailed
 from imagepins.pins.model import Pin, PinSet, Target, UrlPin
 from imagepins.render.environment import dquote, environment, render
+from imagepins.render.workflows import render_workflows
 
 DIRECTIVE = re.compile(r"# ?(?:syntax|escape|check)=\S+", re.IGNORECASE)
 # A heredoc's last line: what is on it alone was opened by `<<WORD` before.
@@ -15,14 +16,15 @@ HEREDOC = re.compile(r"<<-?(?P<quote>['\"]?)(?P<word>[A-Za-z_][A-Za-z0-9_]*)(?P=
 
 
 def render_all(pinset: PinSet, root: Path, targets: tuple[Target, ...] | None = None) -> dict[str, str]:
-    """Texts of the Dockerfiles of ``targets`` (default: all), by path relative to ``root``, the directory of pins.yaml.
+    """Texts of the Dockerfiles of ``targets``, by path relative to ``root``, the directory of pins.yaml.
 
-    Raises PinsError for a wrong template, CheckFailed where pins break a constraint.
+    Without ``targets`` it is everything that is rendered: all Dockerfiles and the workflows. Raises PinsError for a wrong template, CheckFailed where pins break a constraint.
     """
     chosen = tuple(pinset.targets.values()) if targets is None else targets
     check_constraints(pinset, chosen)
     env = environment(root)
-    return {target.dockerfile: _finish(render(env, target.template, context(target)), target) for target in chosen}
+    texts = {target.dockerfile: _finish(render(env, target.template, context(target)), target) for target in chosen}
+    return texts if targets is not None else texts | render_workflows(pinset, root, env)
 
 
 def broken_constraints(pinset: PinSet, targets: tuple[Target, ...]) -> list[str]:

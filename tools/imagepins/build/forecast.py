@@ -1,0 +1,171 @@
+"""Nodes and what is there → what a build would do, and why."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from imagepins.build.choose import Found
+from imagepins.build.labels import INPUTS
+from imagepins.build.local import Local, look
+from imagepins.build.state import LastBuild, read_state
+from imagepins.errors import EngineError
+from imagepins.plan.content import changed_inputs
+from imagepins.plan.destination import Destination
+from imagepins.plan.graph import Node
+from imagepins.registry.answers import Absent, Answer, Present, Unknown
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a build would do with one target. ``local`` and ``registry`` are present, absent, unknown or not asked."""
+
+    node: Node
+    order: int
+    is_wanted: bool
+    local: str
+    registry: str
+    why: str
+    moved: tuple[str, ...]
+    last: LastBuild | None
+
+    @property
+    def is_built(self) -> bool:
+        """Whether a build would build it."""
+        return self.why != ""
+
+
+def forecast(
+    nodes: Sequence[Node], wanted: Sequence[str], place: Destination, state: Path, *, explain: bool
+) -> list[Forecast]:
+    """What a build of ``wanted`` would do, in its order. Neither engine nor registry has to answer."""
+    local, engine = _local(nodes)
+    refs = {node.name: ref for node in nodes if (ref := place.content_ref(node))}
+    answers: dict[str, Answer] = {}
+    if refs:
+        from imagepins.build.remote import ask
+
+        replies = ask(refs.values())
+        answers = {name: replies[ref] for name, ref in refs.items()}
+    found = Found(local, answers)
+    state_before = read_state(state)
+    needed = _needed(nodes, wanted, found)
+    rows = []
+    for order, node in enumerate(nodes, 1):
+        moved = _moved(node, local, refs.get(node.name)) if explain and node.name in needed else ()
+        rows.append(
+            Forecast(
+                node,
+                order,
+                node.name in wanted,
+                engine or ("present" if local.built(node) else "absent"),
+                _said(answers.get(node.name)),
+                _why(node, found) if node.name in needed else "",
+                moved,
+                state_before.get(node.name),
+            )
+        )
+    return rows
+
+
+def forecast_json(rows: Sequence[Forecast]) -> dict[str, Any]:
+    """The forecast as plain values."""
+    return {
+        "targets": [
+            {
+                "name": row.node.name,
+                "image": str(row.node.target.image),
+                "variant": str(row.node.target.variant),
+                "hash": row.node.content,
+                "content_tag": row.node.content_tag,
+                "tags": [str(tag) for tag in row.node.target.tags],
+                "parents": sorted(set(row.node.parents.values())),
+                "level": row.node.level,
+                "order": row.order,
+                "weight": str(row.node.target.weight),
+                "wanted": row.is_wanted,
+                "local": row.local,
+                "registry": row.registry,
+                "build": row.is_built,
+                "why": row.why or None,
+                "moved": list(row.moved),
+                "inputs": dict(row.node.inputs),
+                "last": {"seconds": row.last.seconds, "size": row.last.size} if row.last else None,
+            }
+            for row in rows
+        ]
+    }
+
+
+def forecast_table(rows: Sequence[Forecast]) -> str:
+    """One aligned line per target, what moved indented below."""
+    cells = [("", "TARGET", "HASH", "LOCAL", "REGISTRY", "LAST", "SIZE", "WHY"), *(_cells(row) for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    out = [lines[0]]
+    for row, line in zip(rows, lines[1:], strict=True):
+        out += [line, *(f"      {moved}" for moved in row.moved)]
+    count = sum(row.is_built for row in rows)
+    return "\n".join([*out, f"{count} of {len(rows)} targets to build" if count else "nothing to build"])
+
+
+def _cells(row: Forecast) -> tuple[str, ...]:
+    last = row.last
+    return (
+        str(row.order),
+        row.node.name,
+        row.node.content[:12],
+        row.local,
+        row.registry,
+        f"{last.seconds:.0f} s" if last else "",
+        f"{last.size / 1e6:.0f} MB" if last and last.size else "",
+        row.why or "-",
+    )
+
+
+def _local(nodes: Sequence[Node]) -> tuple[Local, str]:
+    try:
+        return look(nodes), ""
+    except EngineError:
+        return Local({}), "unknown"
+
+
+def _said(answer: Answer | None) -> str:
+    if isinstance(answer, Unknown):
+        return f"unknown ({answer.reason})"
+    return "not asked" if answer is None else "present" if isinstance(answer, Present) else "absent"
+
+
+def _needed(nodes: Sequence[Node], wanted: Sequence[str], found: Found) -> set[str]:
+    from imagepins.build.choose import to_build
+
+    return {node.name for node in to_build(nodes, wanted, found, push=False, force=False)}
+
+
+def _why(node: Node, found: Found) -> str:
+    answer = found.registry.get(node.name)
+    if isinstance(answer, Unknown):
+        return "nobody knows whether it is there; a build would stop"
+    if found.local.images.get(node.target.tags[0]):
+        return "its tag stands for other content"
+    return "not in the registry" if isinstance(answer, Absent) else "not built here"
+
+
+def _moved(node: Node, local: Local, ref: str | None) -> tuple[str, ...]:
+    """Inputs that differ from those of the image that has the node's tag now, here or in the registry."""
+    before = local.last_inputs(node)
+    if before is None and ref:
+        from imagepins.build.remote import labels
+
+        tag = ref.rpartition(":")[0] + ":" + node.target.tags[0].rpartition(":")[2]
+        before = _parsed(labels(tag, node.target.platform).get(INPUTS, ""))
+    return tuple(changed_inputs(before, node.inputs)) if before is not None else ("no earlier build is known",)
+
+
+def _parsed(text: str) -> dict[str, str] | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return {str(key): str(item) for key, item in value.items()} if isinstance(value, dict) else None

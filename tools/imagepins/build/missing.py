@@ -1,0 +1,48 @@
+"""Nodes, revision and registry → the nodes that a CI run has to build."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from imagepins.build.choose import Found, refuse_unknown
+from imagepins.build.local import Local
+from imagepins.plan.destination import Destination
+from imagepins.plan.graph import Node
+from imagepins.plan.matrix import changed
+from imagepins.plan.since import hashes_at
+from imagepins.registry.answers import Absent
+
+
+def to_list(
+    root: Path, pins_name: str, nodes: Sequence[Node], wanted: Sequence[str], place: Destination, *, since: str | None
+) -> list[Node]:
+    """Wanted nodes that changed since a revision or that the registry lacks; all of them where neither is given.
+
+    A parent that the registry lacks is added, as its child could not be built without it. Raises RefError for an
+    unknown revision, NetworkError where the registry's answer stays open.
+    """
+    chosen = [node for node in nodes if node.name in wanted]
+    refs = {node.name: ref for node in nodes if (ref := place.content_ref(node))}
+    if since is None and not refs:
+        return chosen
+    moved = {node.name for node in changed(chosen, hashes_at(root, pins_name, since) or {})} if since else set()
+    absent = _absent(nodes, refs)
+    listed = {node.name for node in chosen if node.name in moved | absent}
+    queue = list(listed)
+    by_name = {node.name: node for node in nodes}
+    while queue:
+        for parent in by_name[queue.pop()].parents.values():
+            if parent in absent and parent not in listed:
+                listed.add(parent)
+                queue.append(parent)
+    return [node for node in nodes if node.name in listed]
+
+
+def _absent(nodes: Sequence[Node], refs: dict[str, str]) -> set[str]:
+    if not refs:
+        return set()
+    from imagepins.build.remote import ask
+
+    answers = ask(refs.values())
+    found = Found(Local({}), {name: answers[ref] for name, ref in refs.items()})
+    refuse_unknown(found, nodes)
+    return {name for name, answer in found.registry.items() if isinstance(answer, Absent)}

@@ -1,0 +1,76 @@
+"""What came of each target → table on stderr, rows and JSON on stdout, Markdown for a CI summary."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from imagepins.build.one import Outcome
+from imagepins.plan.graph import Node
+
+PRESENT, BUILT, FAILED, SKIPPED = "present", "built", "failed", "skipped"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one target: its state, the reference it is found under, and why it failed."""
+
+    node: Node
+    state: str
+    ref: str = ""
+    digest: str | None = None
+    size: int | None = None
+    outcome: Outcome | None = None
+    message: str = ""
+
+
+def as_json(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """The results as plain values."""
+    return [
+        {
+            "target": each.node.name,
+            "state": each.state,
+            "content": each.node.content,
+            "ref": each.ref or None,
+            "digest": each.digest,
+            "size": each.size,
+            "seconds": round(each.outcome.seconds, 1) if each.outcome else None,
+            "cached_steps": each.outcome.events.cache_hits[0] if each.outcome else None,
+            "steps": each.outcome.events.cache_hits[1] if each.outcome else None,
+            "cause": each.outcome.cause.name if each.outcome and each.outcome.cause else None,
+            "message": each.message or None,
+        }
+        for each in results
+    ]
+
+
+def table(results: Sequence[Result]) -> str:
+    """One aligned line per target."""
+    rows = [("TARGET", "STATE", "TIME", "CACHED", "SIZE", "DIGEST"), *(_row(each) for each in results)]
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def markdown(results: Sequence[Result]) -> str:
+    """A table for GITHUB_STEP_SUMMARY, the messages of failures below."""
+    lines = ["| target | state | time | cached | size | digest |", "|---|---|---|---|---|---|"]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") or "-" for cell in _row(each)) + " |" for each in results]
+    for each in results:
+        if each.message:
+            fence = "`" * 4
+            lines += ["", f"{fence}text", each.message, fence]
+    return "\n".join(lines) + "\n"
+
+
+def _row(result: Result) -> tuple[str, str, str, str, str, str]:
+    hits, steps = result.outcome.events.cache_hits if result.outcome else (0, 0)
+    cause = result.outcome.cause if result.outcome else None
+    return (
+        result.node.name,
+        f"{result.state}: {cause.name}" if cause else result.state,
+        f"{result.outcome.seconds:.1f} s" if result.outcome else "",
+        f"{hits}/{steps}" if result.outcome else "",
+        f"{result.size / 1e6:.0f} MB" if result.size else "",
+        (result.digest or "")[:19],
+    )
