@@ -1,6 +1,8 @@
 """What all tests share: an environment in which git asks nobody and the network cannot be reached by accident."""
 
 import os
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,90 @@ def _closed_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytes
         monkeypatch.setenv(f"GIT_{role}_NAME", "Test")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "test@example.org")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+class Upstream:
+    """A real git repository that tests pin commits of; ``url`` is its file:// address."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.url = f"file://{path}"
+
+    def git(self, *arguments: str, stdin: str | None = None) -> str:
+        """Run git in the repository and return what it prints."""
+        command = ["git", "-c", "advice.nestedTag=false", *arguments]
+        done = subprocess.run(command, cwd=self.path, input=stdin, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"git {' '.join(arguments)}: {done.stderr}"
+        return done.stdout.strip()
+
+    def sha(self, revision: str) -> str:
+        """The commit a revision leads to."""
+        return self.git("rev-parse", f"{revision}^{{commit}}")
+
+    def commit(self, message: str, **files: str) -> str:
+        """Write files (``/`` of their paths spelt ``__``), commit everything and return the commit."""
+        return self.commit_files(message, {name.replace("__", "/"): text for name, text in files.items()})
+
+    def commit_files(self, message: str, files: dict[str, str]) -> str:
+        """Write files, commit everything and return the commit."""
+        for name, text in files.items():
+            path = self.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        return self.sha("HEAD")
+
+
+@pytest.fixture
+def new_upstream(tmp_path: Path) -> Callable[..., Upstream]:
+    """Makes empty repositories with a branch ``main``, which serve partial clones as hosts do."""
+
+    def make(name: str = "upstream") -> Upstream:
+        path = tmp_path / name
+        path.mkdir()
+        made = Upstream(path)
+        made.git("init", "--quiet", "--initial-branch=main")
+        made.git("config", "uploadpack.allowFilter", "true")
+        return made
+
+    return make
+
+
+@pytest.fixture
+def upstream(new_upstream: Callable[..., Upstream]) -> Upstream:
+    """A small repository with every trap in it.
+
+    main: c1..c5, then the squash of pull 7. Branches ``rel`` (c4), ``foo/main`` (c1), ``users/x/main`` (c2),
+    ``deadbeef`` (c3); tags ``v1`` (annotated, c3), ``v1nested`` (a tag of v1), ``light`` (c3), ``rel`` (c2),
+    ``20260817`` (c4). Pull 7: two commits on c4, squash-merged. Pull 8: force-pushed; ``refs/old8`` names what it was,
+    which no clone sees. ``refs/keep/cN`` likewise name the commits for the tests.
+    """
+    made = new_upstream()
+    for number in range(1, 6):
+        made.commit(f"c{number}", f=f"{number}\n")
+        made.git("update-ref", f"refs/keep/c{number}", "HEAD")
+    made.git("tag", "--annotate", "v1", "--message=v1", "refs/keep/c3")
+    made.git("tag", "--annotate", "v1nested", "--message=n", "v1")
+    made.git("tag", "light", "refs/keep/c3")
+    made.git("tag", "rel", "refs/keep/c2")
+    made.git("tag", "20260817", "refs/keep/c4")
+    for name, commit in {"rel": "c4", "foo/main": "c1", "users/x/main": "c2", "deadbeef": "c3"}.items():
+        made.git("update-ref", f"refs/heads/{name}", f"refs/keep/{commit}")
+    made.git("checkout", "--quiet", "-b", "p7", "refs/keep/c4")
+    made.commit("p1", p="a\n")
+    made.commit("p2", p="a\nb\n")
+    made.git("update-ref", "refs/pull/7/head", "HEAD")
+    made.git("checkout", "--quiet", "main")
+    made.git("merge", "--quiet", "--squash", "p7")
+    made.git("commit", "--quiet", "--message", "feat (#7)")
+    made.git("branch", "--quiet", "-D", "p7")
+    made.git("checkout", "--quiet", "-b", "p8")
+    made.git("update-ref", "refs/old8", made.commit("q1", q="q\n"))
+    made.git("commit", "--quiet", "--amend", "--message", "q1b")
+    made.git("update-ref", "refs/pull/8/head", "HEAD")
+    made.git("checkout", "--quiet", "main")
+    made.git("branch", "--quiet", "-D", "p8")
+    made.git("config", "uploadpack.hideRefs", "refs/keep")
+    made.git("config", "--add", "uploadpack.hideRefs", "refs/old8")
+    return made
