@@ -9,7 +9,8 @@ from typing import Any
 import click
 import pytest
 
-from imagepins.cli import evidence, run_command
+from imagepins.cli import run_command
+from imagepins.cli.compare import compare as compare_command
 
 DATA = Path(__file__).parent / "data"
 
@@ -32,7 +33,7 @@ Run = Callable[..., Result]
 @pytest.fixture
 def compare(capsys: pytest.CaptureFixture[str]) -> Run:
     """``tools/image compare ARGS...``."""
-    return _runner(evidence.compare, capsys)
+    return _runner(compare_command, capsys)
 
 
 def _runner(command: click.Command, capsys: pytest.CaptureFixture[str]) -> Run:

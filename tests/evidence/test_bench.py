@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from imagepins.cli import run_command
+from imagepins.cli.bench import bench as bench_command
 from imagepins.errors import CheckFailed, EngineError, ImagePinsError
 from imagepins.evidence import container
 from imagepins.evidence.bench import BenchSide, Machine, measure, plan_sides
@@ -200,6 +202,51 @@ def test_what_a_killed_run_left_is_swept_and_what_lives_is_not(standin: str, rec
         run(["docker", "create", "--name", dead, "--label", label, standin])
         assert container.sweep() == [dead]
         assert ours() == [alive]
+
+
+@pytest.fixture
+def bench(capsys: pytest.CaptureFixture[str], tmp_path: Path, standin: str) -> Callable[..., tuple[int, str, str]]:
+    """``tools/image bench ARGS...`` on the recipe of the stand-in image."""
+    pins = tmp_path / "pins.yaml"
+    pins.write_text(RECIPE.replace("variants:", f"tags: [{standin}]\n    variants:"))
+
+    def one(*argv: str) -> tuple[int, str, str]:
+        code = run_command(bench_command, [*argv, "--network", "none", "--pins", str(pins)], name="bench")
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return one
+
+
+@pytest.mark.engine
+def test_bench_compares_the_environments_of_a_recipe(bench: Callable[..., Any], tmp_path: Path) -> None:
+    code, out, err = bench("standin", "--out", str(tmp_path / "out"), "--fail-if", "median_itl_ms > +5%", "--json")
+    assert code == 1
+    document = json.loads(out)
+    assert [document["base"]["name"], document["candidates"][0]["name"]] == ["as built", "STANDIN_DELAY_MS=4"]
+    assert document["candidates"][0]["changes"][3]["verdict"] == "worse"
+    assert len(document["base"]["runs"]) == 2
+    assert "STANDIN_DELAY_MS=4: median_itl_ms > +5% holds" in err
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".jsonl", ".log"}
+
+
+@pytest.mark.engine
+def test_bench_compares_two_images_with_one_recipe(bench: Callable[..., Any], standin: str, tmp_path: Path) -> None:
+    other = f"{standin}-other"
+    run(["docker", "tag", standin, other])
+    argv = ["standin", "--ref", standin, "--ref", other, "--runs", "1", "--warmup", "0", "--out", str(tmp_path / "out")]
+    code, out, _ = bench(*argv, "--json")
+    run(["docker", "rmi", other])
+    assert code == 0
+    assert len(json.loads(out)["candidates"]) == 3
+
+
+@pytest.mark.engine
+def test_bench_tells_what_it_needs(bench: Callable[..., Any], tmp_path: Path) -> None:
+    assert bench("standin", "--ref", "imagepins-test-nowhere:1")[0] == 3
+    (tmp_path / "pins.yaml").write_text(RECIPE.partition("    bench:")[0])
+    code, _, err = bench("standin")
+    assert (code, "add 'bench:' to it" in err) == (2, True)
 
 
 def test_the_errors_of_a_bench_have_their_exit_codes() -> None:

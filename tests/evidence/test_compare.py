@@ -275,6 +275,18 @@ def test_names_from_files_cannot_inject_markup(compare: Run, write: Write, sglan
         assert live not in out.replace("\\[", "")
 
 
+def test_images_that_differ_or_did_not_verify_are_said(compare: Run, write: Write, sglang_record: Record) -> None:
+    def proof(version: str, *, verified: bool) -> dict[str, object]:
+        return {"ref": f"img:{version}", "verified": verified, "found": {"rccl version": version}}
+
+    base = write("base.jsonl", sglang_record(imagepins=proof("2.30.7", verified=True)))
+    other = write("other.jsonl", sglang_record(median_itl_ms=9.0, imagepins=proof("2.32.3", verified=False)))
+    out = compare(base, other).out
+    assert "- other: rccl version is 2.32.3, not 2.30.7 as in base" in out
+    assert "- other: img:2.32.3 was not proven to hold what pins.yaml says" in out
+    assert "img:2.30.7 was not" not in out
+
+
 INTERFERENCE = {"M": 1024, "direction": "h2d", "blocks": 256}
 HIDDEN = {"median": 3.7, "mean": 46.2, "p99": 455.0}
 CALM = {"median": 1.0, "mean": 1.4, "p99": 4.0}

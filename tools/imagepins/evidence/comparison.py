@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from imagepins.errors import UsageError
 from imagepins.evidence.load import load_differences, load_remarks
+from imagepins.evidence.measured import image_remarks
 from imagepins.evidence.metrics import HEADLINE, Metric, find_metric, require_metric
 from imagepins.evidence.sides import Side
 from imagepins.evidence.stats import Sample, margin
@@ -84,6 +85,7 @@ def compare_sides(
         *(f"different loads compared by force: {difference}" for difference in differences),
         *(note for side in sides for note in side.notes),
         *load_remarks(runs),
+        *image_remarks(sides),
         *_derived(sides, wanted),
         *(remark for candidate in candidates for remark in hidden_tails(base, candidate.side)),
     ]
@@ -99,9 +101,9 @@ def check_figures(names: Sequence[str]) -> tuple[str, ...]:
 
 def change_of(base: Side, other: Side, metric: Metric) -> Change:
     """How ``metric`` of ``other`` differs from that of ``base``."""
-    one, two = _sample(base, metric.key), _sample(other, metric.key)
+    one, two = sample_of(base, metric), sample_of(other, metric)
     if one is None or two is None:
-        reason = "; ".join(_why_missing(side, metric.key) for side in (base, other) if not _sample(side, metric.key))
+        reason = "; ".join(_why_missing(side, metric.key) for side in (base, other) if not sample_of(side, metric))
         return Change(metric, one, two, None, None, Verdict.MISSING, reason)
     width = margin(one, two)
     difference = two.mean - one.mean
@@ -110,6 +112,15 @@ def change_of(base: Side, other: Side, metric: Metric) -> Change:
         return Change(metric, one, two, None, None, verdict)
     percent = 100 * difference / one.mean
     return Change(metric, one, two, percent, None if width is None else abs(100 * width / one.mean), verdict)
+
+
+def sample_of(side: Side, metric: Metric) -> Sample | None:
+    """What the runs of a side measured of ``metric``; None where not every run has it.
+
+    A mean over only some of the runs would compare different sets of runs without saying so.
+    """
+    values = tuple(run.metrics[metric.key] for run in side.runs if metric.key in run.metrics)
+    return Sample(values) if len(values) == len(side.runs) else None
 
 
 def hidden_tails(base: Side, other: Side) -> list[str]:
@@ -130,12 +141,6 @@ def signed(percent: float) -> str:
     """A change as shown everywhere: one decimal below 100 per cent, none above, never "-0.0"."""
     digits = 0 if abs(percent) >= 99.95 else 1
     return f"{round(percent, digits) + 0.0:+.{digits}f} %"
-
-
-def _sample(side: Side, key: str) -> Sample | None:
-    values = tuple(run.metrics[key] for run in side.runs if key in run.metrics)
-    # A mean over only some of the runs would compare different sets of runs without saying so.
-    return Sample(values) if len(values) == len(side.runs) else None
 
 
 def _why_missing(side: Side, key: str) -> str:

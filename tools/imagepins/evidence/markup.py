@@ -19,7 +19,7 @@ _ACTED_ON = (
     re.compile(r"(\bhttps?:)(?=//)", re.IGNORECASE),
     re.compile(r"(\bwww\.)(?=\w)", re.IGNORECASE),
 )
-_MARKUP = re.compile(r"[\\`*\[|~$]|(?<![^\W_])_|_(?![^\W_])|^[#>+=-]|^\d+(?=[.)])")
+_MARKUP = re.compile(r"[\\`*\[|~$]|(?<![^\W_])_|_(?![^\W_])|^[#>+=-]|^\d+(?=[.)](?:\s|$))")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from imagepins.evidence.comparison import Change, Comparison, Verdict, signed
+from imagepins.evidence.comparison import Change, Comparison, Verdict, sample_of, signed
 from imagepins.evidence.load import load_of, show_value
 from imagepins.evidence.markup import inert, markdown_table
-from imagepins.evidence.metrics import Metric
+from imagepins.evidence.metrics import HEADLINE, Metric, find_metric
 from imagepins.evidence.sides import Side
 from imagepins.evidence.stats import Sample
 
@@ -38,6 +38,20 @@ def comparison_json(comparison: Comparison, broken: Sequence[str] = ()) -> dict[
     }
 
 
+def side_markdown(side: Side) -> str:
+    """The usual figures of one side alone."""
+    rows = [[metric.label, show_figure(sample_of(side, metric), metric)] for metric in _headline()]
+    notes = "\n".join(f"- {inert(note)}" for note in side.notes)
+    table = markdown_table(["figure", inert(side.name)], rows)
+    return f"{table}\n\nMean of {_count(len(side.runs), 'run')}.\n" + (f"\n{notes}\n" if notes else "")
+
+
+def side_json(side: Side) -> dict[str, Any]:
+    """The same as a JSON value."""
+    figures = {metric.key: _sample_json(sample_of(side, metric)) for metric in _headline()}
+    return {"schema": 1, **_side_json(side), "figures": figures, "remarks": list(side.notes)}
+
+
 def show_figure(sample: Sample | None, metric: Metric) -> str:
     """A mean in the unit of ``metric`` with the spread of its runs, as in ``22.47 ±0.13``."""
     if sample is None:
@@ -54,6 +68,10 @@ def show_change(change: Change) -> str:
         return "-"
     shown = signed(change.percent)
     return shown if change.margin_percent is None else f"{shown} ±{change.margin_percent:.1f}"
+
+
+def _headline() -> list[Metric]:
+    return [metric for name in HEADLINE if (metric := find_metric(name))]
 
 
 def _row(change: Change) -> list[str]:

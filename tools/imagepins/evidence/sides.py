@@ -66,18 +66,20 @@ def read_text(path: Path) -> str:
         raise UsageError(f"{path}:{line}: not UTF-8 text; a result file of the benchmark is expected") from error
 
 
-def make_sides(sources: Sequence[tuple[str, Parsed]], *, by: str | None, rule: Rule) -> tuple[list[Side], list[str]]:
-    """Group runs into at least two sides, the first being the base, and list what was broken or dropped.
+def make_sides(
+    sources: Sequence[tuple[str, Parsed]], *, by: str | None, rule: Rule, least: int = 2
+) -> tuple[list[Side], list[str]]:
+    """Group runs into at least ``least`` sides, the first being the base, and list what was broken.
 
     ``by`` is ``file``, a recorded field, or None: by tag where only one source is given, by file otherwise. Raises
-    UsageError when fewer than two sides, or a side without runs, come out.
+    UsageError when fewer sides, or a side without runs, come out.
     """
     by = by or (BY_FILE if len(sources) > 1 else "tag")
     flaws = [flaw for _, parsed in sources for flaw in parsed.flaws]
     groups = _by_source(sources) if by == BY_FILE else _by_field(sources, by)
     sides = [_side(name, runs, rule, tags_mix=by == BY_FILE) for name, runs in groups]
     empty = [side.name for side in sides if not side.runs]
-    if empty or len(sides) < 2:
+    if empty or len(sides) < least:
         reason = f"{' and '.join(empty)}: no run is left" if empty else _one_side(sides, by)
         notes = [note for side in sides for note in side.notes]
         raise UsageError("\n".join([f"nothing to compare: {reason}", *flaws, *notes]))

@@ -1,12 +1,17 @@
-"""``tools/image compare``, ``bench``, ``diff`` and ``bisect``."""
+"""``tools/image compare``."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from imagepins.cli import json_option
 from imagepins.errors import UsageError
+
+if TYPE_CHECKING:
+    from imagepins.evidence.comparison import Comparison
+    from imagepins.evidence.limits import Limit
 
 
 @click.command()
@@ -41,10 +46,9 @@ def compare(
     """
     from imagepins.evidence import comparison as comparing
     from imagepins.evidence import limits as limiting
-    from imagepins.evidence import report, sides
+    from imagepins.evidence import sides
     from imagepins.evidence.interference import is_interference
     from imagepins.evidence.metrics import HEADLINE
-    from imagepins.evidence.plot import comparison_svg
 
     if is_interference(sides.read_text(sides.locate(sources[0])[1][0])):
         if by or warmup or drop or figures or svg:
@@ -55,11 +59,22 @@ def compare(
     found, flaws = sides.make_sides([sides.read_source(each) for each in sources], by=by, rule=rule)
     names = comparing.check_figures(figures) or HEADLINE
     result = comparing.compare_sides(found, metrics=names, force=force, flaws=flaws)
+    return show_comparison(result, wanted, svg=svg, title=title, as_json=as_json)
+
+
+def show_comparison(
+    result: "Comparison", limits: "Sequence[Limit]", *, svg: Path | None, title: str, as_json: bool
+) -> int:
+    """Print a comparison and write its plot; the exit code is 1 where a limit is broken."""
+    from imagepins.evidence import report
+    from imagepins.evidence.limits import broken_limits
+    from imagepins.evidence.plot import comparison_svg
+
     if svg:
         _write(svg, comparison_svg(result, title=title))
-    broken = limiting.broken_limits(result, wanted)
-    _print(report.comparison_json(result, broken) if as_json else report.comparison_markdown(result))
-    return _tell(broken)
+    broken = broken_limits(result, limits)
+    show(report.comparison_json(result, broken) if as_json else report.comparison_markdown(result))
+    return tell_broken(broken)
 
 
 def _compare_interference(sources: Sequence[str], limits: Sequence[str], *, as_json: bool) -> int:
@@ -71,8 +86,8 @@ def _compare_interference(sources: Sequence[str], limits: Sequence[str], *, as_j
     located = [locate(each) for each in sources]
     found = rows.compare_interference([(name, read_text(paths[0])) for name, paths in located])
     broken = broken_slowdowns(found, wanted)
-    _print(rows.interference_json(found, broken) if as_json else rows.interference_markdown(found))
-    return _tell(broken)
+    show(rows.interference_json(found, broken) if as_json else rows.interference_markdown(found))
+    return tell_broken(broken)
 
 
 def _field_glob(text: str) -> tuple[str, str]:
@@ -82,7 +97,8 @@ def _field_glob(text: str) -> tuple[str, str]:
     return field, glob
 
 
-def _print(result: object) -> None:
+def show(result: object) -> None:
+    """Print Markdown as it is, anything else as strict JSON."""
     import json
 
     click.echo(result if isinstance(result, str) else json.dumps(result, indent=2, allow_nan=False), nl=False)
@@ -90,7 +106,8 @@ def _print(result: object) -> None:
         click.echo()
 
 
-def _tell(broken: Sequence[str]) -> int:
+def tell_broken(broken: Sequence[str]) -> int:
+    """Tell broken limits on stderr and return the exit code."""
     for sentence in broken:
         click.echo(sentence, err=True)
     return 1 if broken else 0

@@ -1,0 +1,167 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from imagepins.cli.diff import diff as diff_command
+from imagepins.evidence.difference import Difference, difference
+from imagepins.evidence.difference_report import difference_markdown
+from imagepins.evidence.snapshot import Snapshot, Step, stored_pins
+from imagepins.process import run
+
+Run = Callable[..., Any]
+PINS = """\
+schema: 1
+pins: {debian: {image: debian, tag: trixie-slim, allow_tag: a test}}
+images:
+  small:
+    template: Dockerfile.j2
+    pins: [debian]
+    python: /usr/bin/python3
+    variants: {default: {}}
+"""
+
+
+def rows(found: Difference, title: str) -> list[tuple[str, str | None, str | None]]:
+    return list(next(section.rows for section in found.sections if section.title == title))
+
+
+def test_pins_environment_labels_and_packages_are_compared_by_name() -> None:
+    base = Snapshot(
+        name="a", env={"A": "1", "B": "2"}, apt={"x": "1"}, pip={}, pins={"rccl": {"id": "aa", "version": "2"}}
+    )
+    other = Snapshot(name="b", env={"A": "1", "B": "3"}, apt={"x": "2"}, pip={"p": "1"}, pins={"rccl": {"id": "bb"}})
+    found = difference(base, other)
+    assert rows(found, "environment") == [("B", "2", "3")]
+    assert rows(found, "apt packages") == [("x", "1", "2")]
+    assert rows(found, "Python packages") == [("p", None, "1")]
+    assert rows(found, "pins") == [("rccl", "aa 2", "bb")]
+
+
+def test_what_one_side_does_not_know_is_not_called_a_difference() -> None:
+    found = difference(Snapshot(name="a", apt={"x": "1"}), Snapshot(name="b"))
+    assert found.is_empty
+    assert "apt packages: not known of both images" in difference_markdown(found)
+
+
+def test_layers_are_compared_by_step_and_add_up() -> None:
+    base = Snapshot(name="a", steps=(Step("RUN x", 1_000_000), Step("RUN y", 5), Step("ENV A=1", 0)))
+    other = Snapshot(name="b", steps=(Step("RUN x", 3_500_000), Step("RUN y", 5), Step("RUN y", 7)))
+    assert rows(difference(base, other), "layers") == [
+        ("RUN x", "1.0 MB", "3.5 MB"),
+        ("RUN y (again)", None, "7 B"),
+        ("total", "1.0 MB", "3.5 MB"),
+    ]
+
+
+def test_compressed_layers_are_not_measured_against_unpacked_ones() -> None:
+    base = Snapshot(name="a", steps=(Step("RUN x", 10),))
+    other = Snapshot(name="b", steps=(Step("RUN x", 4), Step("RUN z", 4)), is_compressed=True)
+    assert rows(difference(base, other), "layers") == [("RUN z", None, "there")]
+
+
+FILE = ("0o100644", "0:0", 4, 1000, "")
+
+
+@pytest.mark.parametrize(
+    ("path", "one", "two", "plain", "semantic"),
+    [
+        ("/a", FILE, (*FILE[:3], 2000, ""), True, False),
+        ("/a", (*FILE, "aa"), (*FILE, "bb"), True, True),
+        ("/a", FILE, ("0o100755", *FILE[1:]), True, True),
+        ("/a", FILE, None, True, True),
+        ("/x/__pycache__/m.cpython-311.pyc", FILE, None, True, False),
+        ("/x/m.pyc", FILE, (*FILE[:2], 5, 1000, ""), True, False),
+        ("/var/log/apt/history.log", FILE, None, True, False),
+        ("/usr/lib/l.so", ("0o120777", "0:0", 0, 1, "l.so.1"), ("0o120777", "0:0", 0, 1, "l.so.2"), True, True),
+        ("/folder", ("0o40755", "0:0", 0, 1, ""), ("0o40755", "0:0", 0, 2, ""), False, False),
+    ],
+)
+def test_files_differ_by_what_matters(path: str, one: Any, two: Any, *, plain: bool, semantic: bool) -> None:
+    base = Snapshot(name="a", files={path: one})
+    other = Snapshot(name="b", files={path: two} if two else {})
+    assert difference(base, other).is_empty != plain
+    assert difference(base, other, semantic=True).is_empty != semantic
+
+
+def test_labels_that_only_say_when_are_left_out_with_semantic() -> None:
+    base = Snapshot(name="a", labels={"org.opencontainers.image.created": "1", "org.imagepins.pins-hash": "1"})
+    other = Snapshot(name="b", labels={"org.opencontainers.image.created": "2", "org.imagepins.pins-hash": "2"})
+    assert rows(difference(base, other), "labels") == [("org.opencontainers.image.created", "1", "2")]
+    assert difference(base, other, semantic=True).is_empty
+
+
+@pytest.mark.parametrize("label", ["", "[]", "{", '{"a": 1}', '{"a": {"id": "x"}}'])
+def test_pins_in_a_label_that_cannot_be_read_are_none(label: str) -> None:
+    expected = {"a": {"id": "x"}} if '"id"' in label else {}
+    assert stored_pins({"org.imagepins.pins": label}) == expected
+
+
+def test_long_sections_are_cut_in_markdown_and_names_cannot_inject_markup() -> None:
+    files: dict[str, Any] = {f"/f{number:03}": FILE for number in range(100)}
+    files["/<img>|@octocat"] = FILE
+    text = difference_markdown(difference(Snapshot(name="a", files={}), Snapshot(name="b", files=files)))
+    assert "and 61 more" in text
+    assert "@octocat" not in text
+
+
+@pytest.fixture
+def diff(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """``tools/image diff ARGS...`` with a small pins.yaml."""
+    from imagepins.cli import run_command
+
+    (tmp_path / "pins.yaml").write_text(PINS)
+
+    def one(*argv: str) -> tuple[int, str, str]:
+        code = run_command(diff_command, [*argv, "--pins", str(tmp_path / "pins.yaml")], name="diff")
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return one
+
+
+@pytest.fixture(scope="session")
+def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """Two images of one Dockerfile that differ in a file, a label and ENV; neither has python."""
+    folder = tmp_path_factory.mktemp("images")
+    (folder / "file").write_text("content\n")
+    base = "FROM debian:trixie-slim\nCOPY file /srv/file\n"
+    other = "FROM debian:trixie-slim\nCOPY --chmod=600 file /srv/file\nENV MODE=other\nLABEL who=other\n"
+    refs = ("imagepins-test-diff:base", "imagepins-test-diff:other")
+    for ref, text in zip(refs, (base, other), strict=True):
+        (folder / "Dockerfile").write_text(text)
+        run(["docker", "buildx", "build", "--load", "--quiet", "--tag", ref, str(folder)], timeout=120)
+    return refs
+
+
+@pytest.mark.engine
+def test_images_without_python_are_compared_as_far_as_the_engine_tells(diff: Run, images: tuple[str, str]) -> None:
+    code, out, _ = diff(*images)
+    assert code == 0
+    assert "| `MODE`" in out
+    assert "| `who`" in out
+    assert "packages and files are not compared: imagepins-test-diff:base: " in out
+    assert "files: not known of both images" in out
+
+
+@pytest.mark.engine
+def test_exit_code_is_asked_for(diff: Run, images: tuple[str, str]) -> None:
+    assert diff(*images, "--exit-code")[0] == 1
+    assert diff(images[0], images[0], "--exit-code")[0] == 0
+
+
+@pytest.mark.engine
+def test_json_lists_every_section(diff: Run, images: tuple[str, str]) -> None:
+    document = json.loads(diff(*images, "--json")[1])
+    titles = [section["title"] for section in document["sections"]]
+    assert titles[:4] == ["platform", "pins", "versions and gates found", "environment"]
+    assert document["differs"] is True
+
+
+@pytest.mark.engine
+def test_an_image_that_is_nowhere_is_told(diff: Run, images: tuple[str, str]) -> None:
+    code, out, err = diff(images[0], "localhost:1/nothing:1")
+    assert (code, out) == (4, "")
+    assert "localhost:1/nothing:1: no such image here" in err

@@ -1,0 +1,54 @@
+"""An image of the engine → what runs inside it tells: the document that verify judges, and a list of everything."""
+
+import json
+import os
+import secrets
+from contextlib import closing
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from imagepins.errors import UsageError
+from imagepins.evidence.container import remove
+from imagepins.pins.model import Target
+from imagepins.process import ProcessFailed, run
+from imagepins.verify import observed as documents
+from imagepins.verify.keeper import Keeper
+from imagepins.verify.observed import Observed
+from imagepins.verify.run import Options, collect
+
+INVENTORY_SECONDS = 900.0
+
+
+def look_inside(target: Target, ref: str) -> Observed:
+    """What verify would judge of ``ref``. Raises NoAnswer, RefError or EngineError."""
+    with closing(Keeper()) as keeper:
+        return documents.read(collect(target, Options(ref=ref), keeper))
+
+
+def read_saved(path: Path) -> Observed:
+    """A document saved by ``verify --save``. Raises UsageError where it cannot be read or is none."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is no JSON: {error}") from None
+    return documents.read(value if isinstance(value, dict) else {}, source=str(path))
+
+
+def list_contents(ref: str, *, python: str, with_content: bool) -> dict[str, Any] | str:
+    """Packages and files of ``ref`` as ``inventory`` lists them, or why it could not be run there."""
+    source = (files("imagepins.evidence") / "inventory.py").read_text(encoding="utf-8")
+    name, mark = f"imagepins-inventory-{os.getpid()}-{secrets.token_hex(4)}", f"--{secrets.token_hex(12)}--"
+    request = json.dumps({"root": "/", "with_content": with_content})
+    argv = ["docker", "run", "--rm", "--name", name, "--pull", "never", "--network", "none", "--read-only"]
+    argv += ["--log-driver", "none", "--user", "0", "--entrypoint", python, "--", ref]
+    try:
+        done = run([*argv, "-X", "utf8", "-I", "-S", "-c", source, "collect", mark, request], timeout=INVENTORY_SECONDS)
+    except ProcessFailed as error:
+        return f"{ref}: {python}: {(error.output.strip() or error.reason).splitlines()[0]}"
+    finally:
+        remove(name)
+    document: dict[str, Any] = json.loads(done.stdout.split(mark)[1])
+    return document

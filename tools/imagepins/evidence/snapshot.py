@@ -1,0 +1,207 @@
+"""An image of the engine or a registry, or a saved document → what can be compared of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from imagepins.build.labels import PINS, TARGET
+from imagepins.errors import NetworkError, RefError
+from imagepins.evidence.looking import list_contents, look_inside, read_saved
+from imagepins.pins.model import PinSet, Target
+from imagepins.verify.client import connect, translate
+from imagepins.verify.facts import image_facts
+from imagepins.verify.observed import Observed
+from imagepins.verify.outcome import NoAnswer
+from imagepins.verify.verify import verify
+
+if TYPE_CHECKING:
+    from imagepins.registry.client import Client
+
+File = tuple[Any, ...]
+"""Mode, owner, size, time of change, target of a link, and, where it was asked for, a digest of the content."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of an image's history, and the size in bytes of the layer it made."""
+
+    text: str
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """What is known of an image; None where nobody looked, and ``notes`` say why.
+
+    ``is_compressed`` tells that the sizes of ``steps`` are those of a registry's compressed layers.
+    """
+
+    name: str
+    platform: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    steps: tuple[Step, ...] | None = None
+    is_compressed: bool = False
+    pins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    observed: Observed | None = None
+    found: Mapping[str, str] = field(default_factory=dict)
+    apt: Mapping[str, str] | None = None
+    pip: Mapping[str, str] | None = None
+    files: Mapping[str, File] | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """How closely to look: the image's name in pins.yaml where its labels do not tell, files, and their content."""
+
+    image: str | None = None
+    files: bool = True
+    content: bool = False
+
+
+def take(source: str, pinset: PinSet, wanted: Wanted) -> Snapshot:
+    """The snapshot of an image ref or of a document saved by ``verify --save``.
+
+    Raises RefError where there is no such image here or in its registry, EngineError, UsageError for a file that is no
+    document.
+    """
+    if Path(source).is_file():
+        return from_document(source, read_saved(Path(source)), pinset, wanted)
+    answer = _inspect(source)
+    if isinstance(answer, RefError):
+        return _from_registry(source, answer)
+    facts, steps = answer
+    snapshot = Snapshot(name=source, steps=steps, pins=stored_pins(facts["labels"]), **facts)
+    return _with_inventory(_with_observed(snapshot, pinset, wanted), wanted, python=_python(snapshot, pinset, wanted))
+
+
+def from_document(name: str, observed: Observed, pinset: PinSet, wanted: Wanted) -> Snapshot:
+    """The snapshot of a saved document: it holds pinned packages and libraries, no other packages and no files."""
+    image = observed.image
+    snapshot = Snapshot(
+        name=name,
+        platform=image.platform,
+        env=image.env,
+        labels=image.labels,
+        pins=stored_pins(image.labels),
+        observed=observed,
+        notes=(f"{name} is a saved document: layers, files and packages that are not pinned are not in it",),
+    )
+    return _judged(snapshot, pinset, wanted)
+
+
+def stored_pins(labels: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
+    """The pins an image carries in its labels; empty where it carries none that can be read."""
+    try:
+        stored = json.loads(labels.get(PINS, "{}"))
+        return {str(name): {str(key): str(value) for key, value in pin.items()} for name, pin in stored.items()}
+    except (ValueError, AttributeError):
+        return {}
+
+
+def _inspect(ref: str) -> tuple[dict[str, Any], tuple[Step, ...]] | RefError:
+    """What the engine says of an image and its history, or that it has none of that name."""
+    client = connect()
+    try:
+        facts = image_facts(client, ref, ())
+        history = client.history(ref)  # type: ignore[no-untyped-call]
+    except Exception as error:
+        told = translate(error, ref)
+        if isinstance(told, RefError):
+            return told
+        raise told from error
+    finally:
+        client.close()
+    steps = tuple(Step(_step_text(each["CreatedBy"]), int(each["Size"])) for each in reversed(history))
+    return {key: facts[key] for key in ("platform", "env", "labels")}, steps
+
+
+def _from_registry(ref: str, local: RefError) -> Snapshot:
+    """What the registry tells without a layer being pulled."""
+    from imagepins.registry.answers import ImageConfig, Unknown
+    from imagepins.registry.client import Client
+    from imagepins.registry.images import read_config
+
+    with Client() as client:
+        answer = read_config(client, ref)
+        if isinstance(answer, Unknown):
+            raise NetworkError(f"{local}; and its registry did not tell: {answer.reason}")
+        if not isinstance(answer, ImageConfig):
+            raise RefError(f"{ref}: neither here nor in its registry; build it with tools/image build")
+        sizes = _layer_sizes(client, ref, answer.digest)
+    config = answer.config.get("config") or {}
+    texts = [
+        str(each.get("created_by", "")) for each in answer.config.get("history") or () if not each.get("empty_layer")
+    ]
+    return Snapshot(
+        name=ref,
+        platform=answer.platform,
+        env=dict(entry.partition("=")[::2] for entry in config.get("Env") or ()),
+        labels=answer.labels,
+        steps=tuple(Step(_step_text(text), size) for text, size in zip(texts, sizes, strict=False)),
+        is_compressed=True,
+        pins=stored_pins(answer.labels),
+        notes=(f"{ref} is only in its registry: packages, libraries and files are compared once it is pulled",),
+    )
+
+
+def _layer_sizes(client: Client, ref: str, digest: str) -> list[int]:
+    from imagepins.registry.client import Reply
+    from imagepins.registry.images import MANIFEST_TYPES
+    from imagepins.registry.reference import parse_reference
+
+    reply = client.ask("GET", parse_reference(ref), f"manifests/{digest}", MANIFEST_TYPES)
+    return [int(layer["size"]) for layer in json.loads(reply.body)["layers"]] if isinstance(reply, Reply) else []
+
+
+def _target(snapshot: Snapshot, pinset: PinSet, wanted: Wanted) -> Target | None:
+    if wanted.image:
+        return pinset.select((wanted.image,))[0]
+    return pinset.targets.get(snapshot.labels.get(TARGET, ""))
+
+
+def _python(snapshot: Snapshot, pinset: PinSet, wanted: Wanted) -> str:
+    target = _target(snapshot, pinset, wanted)
+    return str(target.python) if target else "python3"
+
+
+def _with_observed(snapshot: Snapshot, pinset: PinSet, wanted: Wanted) -> Snapshot:
+    target = _target(snapshot, pinset, wanted)
+    if target is None:
+        reason = f"{snapshot.name} does not say which image of pins.yaml it is: libraries are compared with --image"
+        return replace(snapshot, notes=(*snapshot.notes, reason))
+    try:
+        observed = look_inside(target, snapshot.name)
+    except NoAnswer as error:
+        return replace(snapshot, notes=(*snapshot.notes, f"libraries are not compared: {error}"))
+    return _judged(replace(snapshot, observed=observed), pinset, wanted)
+
+
+def _judged(snapshot: Snapshot, pinset: PinSet, wanted: Wanted) -> Snapshot:
+    """With what each check of verify found: the versions and gates as the best evidence has them."""
+    target = _target(snapshot, pinset, wanted)
+    if target is None or snapshot.observed is None:
+        return snapshot
+    report = verify(target, pinset, snapshot.observed)
+    kinds = {*map(str, target.all_pins), "gates"}
+    return replace(snapshot, found={each.name: each.found for each in report.checks if each.subject in kinds})
+
+
+def _with_inventory(snapshot: Snapshot, wanted: Wanted, *, python: str) -> Snapshot:
+    document = list_contents(snapshot.name, python=python, with_content=wanted.files and wanted.content)
+    if isinstance(document, str):
+        return replace(snapshot, notes=(*snapshot.notes, f"packages and files are not compared: {document}"))
+    files = {path: tuple(facts) for path, facts in document["files"].items()} if wanted.files else None
+    return replace(snapshot, apt=document["apt"], pip=document["pip"], files=files)
+
+
+def _step_text(created_by: str) -> str:
+    """A step as its Dockerfile has it: BuildKit adds its own name, both builders the shell they run it in."""
+    text = created_by.removesuffix("# buildkit").strip().removeprefix("/bin/sh -c #(nop) ")
+    shell, marker, rest = text.partition("/bin/sh -c ")
+    return f"RUN {rest}" if marker and shell in {"", "RUN "} else text or "(imported)"
