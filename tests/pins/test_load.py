@@ -172,13 +172,42 @@ def test_all_mistakes_of_a_file_come_at_once_in_its_order() -> None:
         ("{gfx942: {}}", "{}", "an image has at least one variant"),
         ("pins: [rccl]", "pins: [rccl]\n    env: {A: {value: '1', when: rcll < 2.32}}", "no pin or component 'rcll'"),
         ("pins: [rccl]", "pins: [rccl]\n    env: {A: {value: '1', when: rccl less 2}}", "expected a condition"),
-        ("{gfx942: {}}", "{a: {tags: ['x:1']}, b: {tags: ['x:1']}}", "the tag x:1 is given twice, first on line 10"),
+        ("{gfx942: {}}", "{a: {tags: ['x:1']}, b: {tags: ['x:1']}}", "the tag x:1 is also that of base/a"),
+        ("{gfx942: {}}", "{a: {}, b: {tags: ['base:a']}}", "the tag base:a is also that of base/a"),
+        ("{gfx942: {}}", "{a: {}, b: {}}\n    tags: ['x:1']", "every variant would carry these tags"),
+        (
+            "pins: [rccl]",
+            "pins: [rccl]\n    args: {RCCL_COMMIT: x}",
+            "ARG RCCL_COMMIT would be given twice in base, first by line 3",
+        ),
+        ("images:", "gates: {g: hip >= 7}\nimages:", "no pin or component 'hip'"),
         ("pins: [rccl]", "pins: [rccl]\n    tags: ['x:latest ']", "expected an image ref"),
     ],
 )
 def test_wrong_reference_is_told_with_the_nearest_name(old: str, new: str, message: str) -> None:
     told = findings(MINIMAL.replace(old, new))
     assert any(message in line for line in told), told
+
+
+def test_component_that_two_pins_of_an_image_claim_is_told() -> None:
+    source = MINIMAL.replace("images:", "  other: {pypi: rccl, version: '1', component: rccl}\nimages:")
+    source = source.replace("    commit:", "    component: rccl\n    commit:").replace("[rccl]", "[rccl, other]")
+    assert findings(source) == [
+        "pins.yaml:7:48: pins.other.component: both rccl and other are the component 'rccl' of base"
+    ]
+
+
+def test_condition_over_a_pin_that_the_image_does_not_hold_is_told() -> None:
+    source = MINIMAL.replace("images:", "  other: {pypi: rccl, version: '1'}\nimages:")
+    source = source.replace("pins: [rccl]", "pins: [rccl]\n    env: {A: {value: '1', when: other < 2}}")
+    assert findings(source) == [
+        "pins.yaml:11:11: images.base.env.A.when: 'other < 2' speaks of what no variant of base holds"
+    ]
+
+
+def test_date_that_the_calendar_lacks_is_told() -> None:
+    told = findings(pin("{pypi: torch, version: '2', review_by: '2026-02-30'}"))
+    assert told == ["pins.yaml:3:45: pins.x.review_by: the calendar has no day 2026-02-30"]
 
 
 def test_cycle_over_several_images_is_printed_as_a_cycle() -> None:

@@ -4,6 +4,7 @@ Works on the tree, not on the model, so that these findings come together with t
 """
 
 from collections.abc import Iterator
+from datetime import date
 
 from imagepins.pins import archs
 from imagepins.pins import text as yaml
@@ -25,7 +26,10 @@ def cross_check(tree: yaml.Mapping) -> Iterator[Finding]:
         yield from _check_conditions(image, f"images.{name}", names)
         yield from _check_parent(name, image, images)
     yield from _check_conditions(tree.get("constraints"), "constraints", names)
-    yield from _duplicate_tags(images)
+    for name, gate in gates.items():
+        when = gate if isinstance(gate, Text) else _get(gate, "when")
+        yield from _check_condition(when, f"gates.{name}", names)
+    yield from _shared_tags(images)
     yield from _cycles(images)
 
 
@@ -39,6 +43,16 @@ def _check_pin(pin: Value, key: str) -> Iterator[Finding]:
         yield _at(then, f"{key}.track.then", "'then' goes with 'pull' only")
     if (allow_tag := _get(pin, "allow_tag")) is not None and _get(pin, "digest") is not None:
         yield _at(allow_tag, f"{key}.allow_tag", "stands beside a digest; remove one of the two")
+    if isinstance(day := _get(pin, "review_by"), Text) and not _is_date(day):
+        yield _at(day, f"{key}.review_by", f"the calendar has no day {day}")
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_image(name: Text, image: Value, pins: dict[Text, Value], gates: dict[Text, Value]) -> Iterator[Finding]:
@@ -83,8 +97,13 @@ def _check_conditions(value: Value | None, key: str, names: dict[str, None]) -> 
         if name not in ("when", "require") or not isinstance(item, Text):
             yield from _check_conditions(item, dotted, names) if not isinstance(item, Text) else ()
             continue
-        for unknown in (each for each in parse_condition(item).names if each not in names):
-            yield _at(item, dotted, f"no pin or component '{unknown}'{nearest(unknown, names)}")
+        yield from _check_condition(item, dotted, names)
+
+
+def _check_condition(value: Value | None, key: str, names: dict[str, None]) -> Iterator[Finding]:
+    if isinstance(value, Text):
+        for unknown in (each for each in parse_condition(value).names if each not in names):
+            yield _at(value, key, f"no pin or component '{unknown}'{nearest(unknown, names)}")
 
 
 def _check_parent(name: Text, image: Value, images: dict[Text, Value]) -> Iterator[Finding]:
@@ -111,19 +130,11 @@ def _parents(image: Value) -> Iterator[tuple[Text | None, Text]]:
             yield variant, parent
 
 
-def _duplicate_tags(images: dict[Text, Value]) -> Iterator[Finding]:
-    first: dict[str, Text] = {}
+def _shared_tags(images: dict[Text, Value]) -> Iterator[Finding]:
     for name, image in images.items():
-        places = [(f"images.{name}.tags", _get(image, "tags"))]
-        variants = _entries(_get(image, "variants"))
-        places += [(f"images.{name}.variants.{each}.tags", _get(fields, "tags")) for each, fields in variants.items()]
-        if len(variants) > 1 and (shared := places[0][1]) is not None:
-            yield _at(shared, places[0][0], "every variant would carry these tags; give them per variant")
-        for key, tags in places:
-            for tag in (each for each in _items(tags) if isinstance(each, Text)):
-                if str(tag) in first:
-                    yield _at(tag, key, f"the tag {tag} is given twice, first on line {first[tag].line}")
-                first.setdefault(str(tag), tag)
+        tags = _get(image, "tags")
+        if tags is not None and len(_entries(_get(image, "variants"))) > 1:
+            yield _at(tags, f"images.{name}.tags", "every variant would carry these tags; give them per variant")
 
 
 def _cycles(images: dict[Text, Value]) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from imagepins.pins import model, spec
 from imagepins.pins import text as yaml
 from imagepins.pins.conditions import Condition
 from imagepins.pins.conditions import parse as parse_condition
+from imagepins.pins.consistency import inconsistencies
 from imagepins.pins.crosscheck import cross_check
 from imagepins.pins.schema import check
 from imagepins.pins.text import Findings, Text
@@ -42,7 +43,10 @@ def loads(source: str, path: str = "pins.yaml") -> model.PinSet:
     findings = [*check(tree, spec.FILE), *cross_check(tree)]
     if findings:
         raise Findings(path, findings)
-    return _Builder(tree, source, path).build()
+    pinset = _Builder(tree, source, path).build()
+    if findings := [*inconsistencies(pinset)]:
+        raise Findings(path, findings)
+    return pinset
 
 
 class _Builder:
