@@ -52,16 +52,18 @@ class LazyGroup(click.Group):
         return command
 
 
-def run_command(command: click.Command, argv: Sequence[str] | None, *, name: str) -> int:
+def run_command(command: click.Command, argv: Sequence[str] | None, *, name: str, obj: object = None) -> int:
     """Run ``command`` and return its exit code; errors are told on stderr, in one place and without a traceback.
 
+    ``obj`` is handed to commands that ask for it.
     A command returns its code, or None for 0. SIGTERM and SIGHUP end it as an interrupt does, so that clean-up runs.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
     try:
-        code = command.main(args=None if argv is None else list(argv), prog_name=name, standalone_mode=False)
+        arguments = None if argv is None else list(argv)
+        code = command.main(args=arguments, prog_name=name, standalone_mode=False, obj=obj)
         sys.stdout.flush()
     except click.exceptions.Exit as error:
         return error.exit_code

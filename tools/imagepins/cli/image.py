@@ -7,11 +7,15 @@ import click
 from imagepins.cli import LazyGroup, run_command
 
 COMMANDS = {
+    "bench": "imagepins.cli.bench:bench",
     "build": "imagepins.cli.build:build",
+    "compare": "imagepins.cli.compare:compare",
+    "diff": "imagepins.cli.diff:diff",
     "graph": "imagepins.cli.plan:graph",
     "matrix": "imagepins.cli.plan:matrix",
     "plan": "imagepins.cli.plan:plan",
     "render": "imagepins.cli.render:render",
+    "repro-check": "imagepins.cli.build:repro_check",
     "schema": "imagepins.cli.render:schema",
     "verify": "imagepins.cli.verify:verify",
 }
@@ -25,6 +29,6 @@ def image() -> None:
     """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of ``tools/image``; returns the exit code."""
-    return run_command(image, argv, name="image")
+def main(argv: Sequence[str] | None = None, keeper: object = None) -> int:
+    """Run ``tools/image`` and return the exit code; ``keeper`` is the one that ``image_command`` has started."""
+    return run_command(image, argv, name="image", obj=keeper)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from imagepins.cli import json_option, pins_option
+from imagepins.verify.keeper import Keeper
 
 if TYPE_CHECKING:
     from imagepins.verify.findings import Report
@@ -38,7 +39,10 @@ SECONDS = click.IntRange(1, 86400)
 @click.option("--load-timeout", type=SECONDS, default=120, show_default=True, help="Seconds for each thing loaded.")
 @json_option
 @pins_option
+@click.pass_obj
 def verify(  # noqa: PLR0917 - the options of a command
+    started: Keeper | None,
+    /,
     images: tuple[str, ...],
     pins_path: Path,
     strict: bool,
@@ -54,12 +58,13 @@ def verify(  # noqa: PLR0917 - the options of a command
     from imagepins.pins.load import load
     from imagepins.verify.run import Options, verify_all
 
-    pins = load(pins_path)
     reports = []
-    for report in verify_all(pins, pins.select(images), Options(**options)):
-        reports.append(report)
-        if not as_json:
-            _show(report)
+    with started or Keeper() as keeper:
+        pins = load(pins_path)
+        for report in verify_all(pins, pins.select(images), Options(**options), keeper):
+            reports.append(report)
+            if not as_json:
+                _show(report)
     _write(reports, strict=strict, junit=junit, summary=summary, as_json=as_json)
     return 0 if all(report.is_good(strict=strict) for report in reports) else 1
 

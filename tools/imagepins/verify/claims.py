@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from imagepins.pins.model import GitPin, Pin
 from imagepins.verify.components import COMPONENTS, Component
@@ -46,17 +47,32 @@ def record_has(record: Record | None, path: str) -> bool:
     return record is not None and path in record.files
 
 
+@dataclass(frozen=True)
+class Statement:
+    """A name and a value that an image states somewhere, and where."""
+
+    key: str
+    value: str
+    file: str
+    how: str
+
+
 def stated(pin: Pin, observed: Observed) -> Iterator[Claim]:
     """What labels, environment and version files say. They repeat a request, so they prove nothing."""
-    names = _names(pin)
-    sources = [("label", observed.image.labels), ("ENV", observed.env)]
-    for how, values in sources:
-        for key, value in values.items():
-            if key != PINS_LABEL:
-                yield from _statement(pin, names, key, value, key, how)
+    for statement in statements(observed):
+        yield from _statement(pin, statement)
+
+
+def statements(observed: Observed) -> Iterator[Statement]:
+    """Everything an image states by name and value, the pins it carries as a label left out."""
+    for key, value in observed.image.labels.items():
+        if key != PINS_LABEL:
+            yield Statement(key, value, key, "label")
+    for key, value in observed.env.items():
+        yield Statement(key, value, key, "ENV")
     for path, text in observed.texts.items():
         for key, value in _lines(path, text):
-            yield from _statement(pin, names, key, value, path, f"version file, {key}")
+            yield Statement(key, value, path, f"version file, {key}")
 
 
 def _recorded(pin: Pin, observed: Observed) -> Iterator[Claim]:
@@ -104,17 +120,17 @@ def _names(pin: Pin) -> list[frozenset[str]]:
     return [frozenset(re.split(r"[^a-z0-9]+", spelling.lower())) for spelling in spellings]
 
 
-def _statement(pin: Pin, names: list[frozenset[str]], key: str, value: str, file: str, how: str) -> Iterator[Claim]:
+def _statement(pin: Pin, statement: Statement) -> Iterator[Claim]:
     component = component_of(pin)
-    words = frozenset(re.split(r"[^a-z0-9]+", key.lower())) | frozenset([key])
-    is_own = key == pin.arg or bool(component and key in component.stated)
-    if not is_own and not any(name <= words for name in names):
+    words = frozenset(re.split(r"[^a-z0-9]+", statement.key.lower()))
+    is_own = statement.key == pin.arg or bool(component and statement.key in component.stated)
+    if not is_own and not any(name <= words for name in _names(pin)):
         return
-    text = value.strip()
+    text = statement.value.strip()
     if re.fullmatch(r"[0-9a-f]{7,40}", text) and (is_own or words & COMMIT_WORDS):
-        yield Claim(aspect=Aspect.COMMIT, value=text, rank=Rank.STATED, file=file, how=how)
+        yield Claim(aspect=Aspect.COMMIT, value=text, rank=Rank.STATED, file=statement.file, how=statement.how)
     elif re.fullmatch(r"v?\d+(\.\d+)+\S*", text) and (is_own or words & VERSION_WORDS):
-        yield Claim(aspect=Aspect.VERSION, value=text, rank=Rank.STATED, file=file, how=how)
+        yield Claim(aspect=Aspect.VERSION, value=text, rank=Rank.STATED, file=statement.file, how=statement.how)
 
 
 def _lines(path: str, text: str) -> Iterator[tuple[str, str]]:

@@ -1,23 +1,23 @@
 """An image and a request → the collector's document, from one container that is removed on every path.
 
-The collector is the container's only process: images without a shell or ``sleep`` work, and there is nothing to exec
-into that could have exited. The engine is spoken to by a thread, so that an interrupt of the main thread never cuts a
-call in two; what the thread has made, it removes.
+The collector is the container's only process: images without a shell or ``sleep`` work, nothing that must stay alive
+has to be found in the image, and one call to the engine (an exec) is saved.
 """
 
 from __future__ import annotations
 
 import json
-import secrets
+import os
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from imagepins.verify.client import WRONG_PLATFORM, NoAnswer, connect, translate
+from imagepins.verify.client import WRONG_PLATFORM, connect
 from imagepins.verify.facts import image_facts
-from imagepins.verify.leftovers import own_labels, remove, remove_leftovers
+from imagepins.verify.leftovers import marks_of, remove, remove_leftovers
+from imagepins.verify.outcome import NoAnswer
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -30,101 +30,57 @@ GRACE_SECONDS = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What to run: image, source and request, the base images whose layers are wanted, devices to pass through."""
+    """What to run: image, source and request, the base images whose layers are wanted, devices to pass through.
+
+    ``owner`` is the process whose run it is: once it is gone, the container is a leftover.
+    """
 
     ref: str
     source: str
     request: Mapping[str, Any]
+    owner: int
     bases: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
 
 
-@dataclass
-class Observation:
-    """A run in a thread of its own. ``result`` waits for the document; leaving by an exception ends the container."""
+def observe(client: APIClient, run: Run, on_document: Callable[[dict[str, Any]], None], ended: threading.Event) -> None:
+    """Collect in a container, hand the document to ``on_document``, and remove the container.
 
-    run: Run
-    _document: dict[str, Any] = field(default_factory=dict)
-    _error: BaseException | None = None
-    _cancelled: threading.Event = field(default_factory=threading.Event)
-    _answered: threading.Event = field(default_factory=threading.Event)
-    _container: list[str] = field(default_factory=list)
-
-    def __enter__(self) -> Observation:
-        self._thread = threading.Thread(target=self._work, name="collector", daemon=False)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Wait until the container is removed; a second interrupt does not cut that short."""
-        self._cancelled.set()
-        interrupted = False
-        while self._thread.is_alive():
-            try:
-                if not self._answered.is_set():
-                    self._kill()
-                self._thread.join(0.2)
-            except KeyboardInterrupt:
-                interrupted = True
-        if interrupted:
-            raise KeyboardInterrupt
-
-    def result(self) -> dict[str, Any]:
-        """The document. Raises NoAnswer, RefError (no such image) or EngineError."""
-        self._answered.wait()
-        if self._error:
-            raise self._error
-        return self._document
-
-    def _work(self) -> None:
-        try:
-            client = connect()
-            try:
-                self._observe(client)
-            finally:
-                client.close()
-        except BaseException as error:  # noqa: BLE001 - handed to the thread that asked
-            self._error = self._error or translate(error, self.run.ref)
-        finally:
-            self._answered.set()
-
-    def _observe(self, client: APIClient) -> None:
-        name = f"imagepins-verify-{secrets.token_hex(6)}"
-        mark = f"--imagepins-{secrets.token_hex(12)}--"
-        try:
-            container = create(client, self.run, name, mark)
-            self._container.append(container)
-            output = client.attach(container, stdout=True, stderr=True, stream=True, demux=True)
-            if not self._cancelled.is_set():
-                client.start(container)
-                self._receive(client, container, output, mark)
-        except BaseException as error:  # noqa: BLE001 - the answer must not wait for the removal
-            self._error = translate(error, self.run.ref)
-        finally:
-            self._answered.set()
-            remove(client, name)
-
-    def _receive(self, client: APIClient, container: str, output: Any, mark: str) -> None:
-        timer = threading.Timer(self.run.request["seconds"] + GRACE_SECONDS, self._kill)
-        timer.daemon = True
-        timer.start()
-        try:
-            self._document["image"] = image_facts(client, self.run.ref, self.run.bases)
+    The document is handed over before the removal, which nobody has to wait for. ``ended`` ends the container early.
+    Raises NoAnswer where the container gave no document, and the SDK's errors.
+    """
+    name = f"imagepins-verify-{os.urandom(6).hex()}"
+    mark = f"--imagepins-{os.urandom(12).hex()}--"
+    try:
+        container = create(client, run, name, mark)
+        output = client.attach(container, stdout=True, stderr=True, stream=True, demux=True)
+        client.start(container)
+        with _limits(container, run.request["seconds"] + GRACE_SECONDS, ended):
+            facts = image_facts(client, run.ref, run.bases)
             remove_leftovers(client)
             text = _between(output, mark)
-        finally:
-            timer.cancel()
-        try:
-            self._document |= json.loads(text.document)
-        except ValueError:
-            raise _no_answer(client, container, text, self.run) from None
+        on_document({"image": facts, **_decode(client, container, text, run)})
+    finally:
+        remove(client, name)
 
-    def _kill(self) -> None:
-        if self._container:
+
+@contextmanager
+def _limits(container: str, seconds: float, ended: threading.Event) -> Iterator[None]:
+    """Kill the container when its time is over or ``ended`` is set."""
+    left = threading.Event()
+
+    def watch() -> None:
+        ended.wait(seconds)
+        if not left.is_set():
             with suppress(Exception):
-                other = connect()
-                other.kill(self._container[0])
-                other.close()
+                connect().kill(container)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        left.set()
 
 
 @dataclass(frozen=True)
@@ -147,7 +103,7 @@ def create(client: APIClient, run: Run, name: str, mark: str) -> str:
         entrypoint=argv,
         command=[],
         host_config=settings,
-        labels=own_labels(),
+        labels=marks_of(run.owner),
         healthcheck={"test": ["NONE"]},
         tty=False,
     )
@@ -178,6 +134,14 @@ def _between(output: Iterator[tuple[bytes | None, bytes | None]], mark: str) -> 
         if len(seen) > OUTPUT_LIMIT:
             break
     return Output("", noise.decode(errors="replace").strip())
+
+
+def _decode(client: APIClient, container: str, text: Output, run: Run) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = json.loads(text.document)
+    except ValueError:
+        raise _no_answer(client, container, text, run) from None
+    return document
 
 
 def _no_answer(client: APIClient, container: str, text: Output, run: Run) -> NoAnswer:

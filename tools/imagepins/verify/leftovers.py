@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -14,9 +13,9 @@ RUN_LABEL = "org.imagepins.run"
 HOST_LABEL = "org.imagepins.host"
 
 
-def own_labels() -> dict[str, str]:
-    """Labels for a container that this process makes."""
-    return {RUN_LABEL: process_mark(os.getpid()), HOST_LABEL: socket.gethostname()}
+def marks_of(pid: int) -> dict[str, str]:
+    """Labels for a container of the run of this process."""
+    return {RUN_LABEL: process_mark(pid), HOST_LABEL: socket.gethostname()}
 
 
 def remove(client: APIClient, name: str) -> None:

@@ -1,9 +1,7 @@
 """Observed document (JSON) → values. The document is what an image showed; it can be saved and judged later."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any, Self
 
 from imagepins.errors import UsageError
@@ -176,17 +174,6 @@ def read(document: Mapping[str, Any], *, source: str = "the collector's document
         return _read(document)
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         raise UsageError(f"{source} is damaged: {error}") from None
-
-
-def read_file(path: Path) -> Observed:
-    """Read a saved document. Raises UsageError where it cannot be read or is none."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageError(f"{path} is no JSON: {error}") from None
-    return read(value if isinstance(value, dict) else {}, source=str(path))
 
 
 def _read(document: Mapping[str, Any]) -> Observed:

@@ -246,10 +246,12 @@ def _modules(target: Target, pins: PinSet, observed: Observed) -> Iterator[Check
 
 def _conflicts(target: Target, observed: Observed) -> Iterator[Check]:
     """Pinned Python packages must not need other versions of one another than the image has."""
+    names = [str(pin.pypi) for pin in target.all_pins.values() if isinstance(pin, PypiPin)]
+    if not names:
+        return
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
 
-    names = [str(pin.pypi) for pin in target.all_pins.values() if isinstance(pin, PypiPin)]
     used = {canonicalize_name(name): used_distributions(observed, (name,)) for name in names}
     for holder in (each for found in used.values() for each in found):
         for need in holder.needs:

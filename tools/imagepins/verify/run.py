@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from imagepins.errors import UsageError
 from imagepins.pins.model import ImagePin, PinSet, Target
-from imagepins.verify import observed as documents
-from imagepins.verify.client import NoAnswer
-from imagepins.verify.container import Observation, Run
-from imagepins.verify.findings import Report
-from imagepins.verify.observed import Observed
+from imagepins.verify.keeper import Keeper
+from imagepins.verify.outcome import NoAnswer
 from imagepins.verify.request import make_request
 from imagepins.verify.source import collector_source
-from imagepins.verify.verify import verify
+
+if TYPE_CHECKING:
+    from imagepins.verify.findings import Report
 
 GPU_DEVICES = ("/dev/kfd", "/dev/dri")
 
@@ -36,48 +37,82 @@ class Options:
     load_timeout: int = 120
 
 
-def verify_all(pins: PinSet, targets: tuple[Target, ...], options: Options) -> Iterator[Report]:
-    """Verify each target in turn. Raises UsageError where options for one image are given with several."""
+def verify_all(pins: PinSet, targets: tuple[Target, ...], options: Options, keeper: Keeper) -> Iterator[Report]:
+    """Verify each target in turn, the first with ``keeper``.
+
+    Raises UsageError where options for one image are given with several.
+    """
     for name, value in (("--ref", options.ref), ("--save", options.save), ("--from", options.saved)):
         if value and len(targets) > 1:
             raise UsageError(f"{name} speaks of one image, but {len(targets)} are named; add IMAGE/VARIANT")
-    for target in targets:
-        yield verify_target(pins, target, options)
+    for number, target in enumerate(targets):
+        with closing(keeper if number == 0 else Keeper()) as mine:
+            yield verify_target(pins, target, options, mine)
 
 
-def verify_target(pins: PinSet, target: Target, options: Options) -> Report:
+def verify_target(pins: PinSet, target: Target, options: Options, keeper: Keeper) -> Report:
     """Verify one target. An image that gives no answer is a report with an outcome of its own.
 
     Raises RefError where the image is not there, EngineError where no engine can be used.
     """
     try:
-        observed = observe(target, options)
+        document = _saved(options.saved) if options.saved else collect(target, options, keeper)
     except NoAnswer as error:
-        return Report(target=target.name, ref=options.ref or target.tags[0], outcome=error.outcome, message=str(error))
-    return verify(target, pins, observed, is_gpu_asked=options.gpu, is_gpu_required=options.require_gpu)
-
-
-def observe(target: Target, options: Options) -> Observed:
-    """What the target's image shows, or showed when the document was saved."""
-    if options.saved:
-        return documents.read_file(options.saved)
-    request = make_request(target, seconds=options.timeout, load_seconds=options.load_timeout, want_devices=options.gpu)
-    run = Run(
-        ref=options.ref or target.tags[0],
-        source=collector_source(),
-        request=request,
-        bases=tuple(pin.value for pin in target.all_pins.values() if isinstance(pin, ImagePin) and pin.is_complete),
-        devices=GPU_DEVICES if options.gpu else (),
-    )
-    with Observation(run) as observation:
-        document = observation.result()
+        return _unanswered(target, options, error)
     if options.save:
-        save(options.save, document)
-    return documents.read(document)
+        _save(options.save, document)
+    return _judge(pins, target, options, document)
 
 
-def save(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a document. Raises UsageError where the file cannot be written."""
+def collect(target: Target, options: Options, keeper: Keeper) -> dict[str, Any]:
+    """The observed document of the target's image. Raises as ``Keeper.ask``."""
+    pins = target.all_pins.values()
+    keeper.tell(
+        {
+            "ref": options.ref or target.tags[0],
+            "source": collector_source(),
+            "owner": os.getpid(),
+            "bases": [pin.value for pin in pins if isinstance(pin, ImagePin) and pin.is_complete],
+            "devices": GPU_DEVICES if options.gpu else (),
+            "request": make_request(
+                target, seconds=options.timeout, load_seconds=options.load_timeout, want_devices=options.gpu
+            ),
+        }
+    )
+    # What judges is loaded while the container works.
+    import packaging.version  # noqa: F401
+
+    from imagepins.verify import reports, verify  # noqa: F401
+
+    return keeper.answer()
+
+
+def _judge(pins: PinSet, target: Target, options: Options, document: Mapping[str, Any]) -> Report:
+    from imagepins.verify import observed
+    from imagepins.verify.verify import verify
+
+    seen = observed.read(document, source=str(options.saved or "the collector's document"))
+    return verify(target, pins, seen, is_gpu_asked=options.gpu, is_gpu_required=options.require_gpu)
+
+
+def _unanswered(target: Target, options: Options, error: NoAnswer) -> Report:
+    from imagepins.verify.findings import Report
+
+    return Report(target=target.name, ref=options.ref or target.tags[0], outcome=error.outcome, message=str(error))
+
+
+def _saved(path: Path) -> dict[str, Any]:
+    """Read a saved document. Raises UsageError where it cannot be read or is no JSON."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is no JSON: {error}") from None
+    return value if isinstance(value, dict) else {}
+
+
+def _save(path: Path, document: Mapping[str, Any]) -> None:
     try:
         path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:

@@ -75,6 +75,9 @@ def finish_loads(request: dict[str, Any], document: dict[str, Any]) -> None:
 def start_loads(request: dict[str, Any], loads: list[str], *, is_implied: bool = False) -> list[Child]:
     """Start one child for each thing to load; an import needs a plain interpreter, a library does not."""
     children = []
+    if loads:
+        # Once here instead of once in each fork.
+        import ctypes  # noqa: F401
     for load in loads:
         label = {"what": load, "is_implied": is_implied}
         if re.match(r"(import|from) ", load):
@@ -156,6 +159,8 @@ def main(argv: list[str]) -> None:
     data = f"\n{mark}\n{json.dumps(document)}\n{mark}\n".encode()
     while data:
         data = data[os.write(1, data) :]
+    # All is said; taking the interpreter down in order would only be waited for.
+    os._exit(0)
 
 
 if __name__ == "__main__":

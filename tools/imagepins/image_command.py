@@ -1,0 +1,25 @@
+"""Entry point of ``tools/image``: for a verification, start what takes longest before anything else is loaded."""
+
+import sys
+from collections.abc import Sequence
+
+WITHOUT_ENGINE = frozenset({"-h", "--help", "--from"})
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``tools/image`` and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] != ["verify"] or WITHOUT_ENGINE.intersection(arguments):
+        return _run(arguments, None)
+    from imagepins.verify.keeper import Keeper
+
+    with Keeper() as keeper:
+        return _run(arguments, keeper)
+
+
+def _run(arguments: Sequence[str], keeper: object) -> int:
+    try:
+        from imagepins.cli.image import main as run
+    except KeyboardInterrupt:
+        return 130
+    return run(arguments, keeper)

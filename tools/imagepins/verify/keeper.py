@@ -1,0 +1,171 @@
+"""A process of its own that makes one container, hands over what it collected, and removes the container.
+
+It is forked before anything is loaded, so that importing the engine's SDK (0.1 s) runs beside reading pins.yaml. And it
+outlives its parent: when that is interrupted or killed, the pipe between them closes, and the container is removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from imagepins.errors import EngineError, ImagePinsError, RefError
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+    from imagepins.verify.container import Run
+
+
+class Keeper:
+    """The process. Use as a context manager: leaving it waits until the container is gone."""
+
+    def __init__(self) -> None:
+        from_parent, self._to_child = os.pipe()
+        self._from_child, to_parent = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(self._to_child)
+            os.close(self._from_child)
+            _be_keeper(from_parent, to_parent)
+        os.close(from_parent)
+        os.close(to_parent)
+        self._has_run = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def tell(self, run: dict[str, Any]) -> None:
+        """Tell what to run: the fields of ``container.Run``."""
+        self._has_run = True
+        # A keeper that is gone already has said why.
+        with suppress(BrokenPipeError):
+            _write(self._to_child, run)
+
+    def answer(self) -> dict[str, Any]:
+        """The document of the run. Raises NoAnswer, RefError (no such image) or EngineError."""
+        answer = _read(self._from_child)
+        if answer is None:
+            raise EngineError("the process that speaks to the engine died; run the command again")
+        if "error" in answer:
+            raise _error_of(answer)
+        document: dict[str, Any] = answer["document"]
+        return document
+
+    def close(self) -> None:
+        """End the run, if it is still on, and wait until its container is removed; an interrupt does not cut it."""
+        if self._pid < 0:
+            return
+        pid, self._pid = self._pid, -1
+        os.close(self._to_child)
+        if not self._has_run:
+            # It has made nothing yet, so there is nothing to wait for.
+            os.kill(pid, signal.SIGKILL)
+        is_interrupted = False
+        while True:
+            try:
+                os.waitpid(pid, 0)
+                break
+            except KeyboardInterrupt:
+                is_interrupted = True
+            except ChildProcessError:
+                break
+        os.close(self._from_child)
+        if is_interrupted:
+            raise KeyboardInterrupt
+
+
+def _be_keeper(read: int, write: int) -> NoReturn:
+    """The child's whole life."""
+    code = 1
+    try:
+        # The terminal sends its interrupt to the whole group; here only the pipe's end counts.
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        _keep(read, lambda answer: _write(write, answer))
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _keep(read: int, tell: Callable[[dict[str, Any]], None]) -> None:
+    from imagepins.verify.client import connect, translate
+    from imagepins.verify.container import Run
+
+    run: Run | None = None
+    try:
+        client = connect()
+        asked = _read(read)
+        if asked is None:
+            return
+        run = Run(**asked)
+        _observe(client, run, lambda document: tell({"document": document}), _ended(read))
+    except BaseException as error:  # noqa: BLE001 - told to the parent, which raises it
+        translated = translate(error, run.ref if run else "")
+        with suppress(BrokenPipeError):
+            tell(_plain(translated))
+
+
+def _observe(client: APIClient, run: Run, tell: Callable[[dict[str, Any]], None], ended: threading.Event) -> None:
+    from imagepins.verify.client import connect, is_too_new
+    from imagepins.verify.container import observe
+
+    try:
+        observe(client, run, tell, ended)
+    except Exception as error:
+        if not is_too_new(error):
+            raise
+        observe(connect("auto"), run, tell, ended)
+
+
+def _ended(read: int) -> threading.Event:
+    """An event that is set when the parent closes its end or dies."""
+    event = threading.Event()
+
+    def watch() -> None:
+        os.read(read, 1)
+        event.set()
+
+    threading.Thread(target=watch, daemon=True).start()
+    return event
+
+
+def _plain(error: BaseException) -> dict[str, Any]:
+    kind = type(error).__name__ if isinstance(error, ImagePinsError) else "EngineError"
+    text = str(error) if isinstance(error, ImagePinsError) else f"{type(error).__name__}: {error}"
+    return {"error": kind, "message": text, "outcome": getattr(error, "outcome", "")}
+
+
+def _error_of(answer: dict[str, Any]) -> ImagePinsError:
+    from imagepins.verify.outcome import NoAnswer
+
+    if answer["error"] == "NoAnswer":
+        return NoAnswer(answer["outcome"], answer["message"])
+    return RefError(answer["message"]) if answer["error"] == "RefError" else EngineError(answer["message"])
+
+
+def _write(descriptor: int, value: dict[str, Any]) -> None:
+    data = json.dumps(value).encode() + b"\n"
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _read(descriptor: int) -> dict[str, Any] | None:
+    """One line of JSON; None at the end of the pipe."""
+    data = bytearray()
+    while not data.endswith(b"\n"):
+        block = os.read(descriptor, 1 << 20)
+        if not block:
+            return None
+        data += block
+    value: dict[str, Any] = json.loads(data)
+    return value
