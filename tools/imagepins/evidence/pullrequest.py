@@ -1,0 +1,128 @@
+"""``bump_pin --describe`` and ``--from-dockerfile``: what the command line asks → text on stdout, exit code."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from imagepins.bump import report
+from imagepins.bump.commit import subject
+from imagepins.bump.move import Options
+from imagepins.bump.run import Outcome, Request, bump
+from imagepins.errors import CheckFailed, RefError, UsageError
+from imagepins.evidence.describe import Attached, describe, read_verified
+from imagepins.evidence.lastmove import described_move
+from imagepins.process import ProcessFailed, run
+
+OPEN_SECONDS = 120.0
+
+
+def run_describe(
+    pins_path: Path,
+    request: Request,
+    options: Options,
+    *,
+    compare: Sequence[str] = (),
+    verified: Sequence[Path] = (),
+    open_request: bool = False,
+) -> int:
+    """Print the body of the pull request for a bump that is to be made, or was made last; nothing is written.
+
+    ``compare`` are result files of a benchmark, the base first; ``verified`` what ``image verify --json`` printed. With
+    ``open_request`` the body is handed to ``gh pr create`` as well. Raises whatever a bump raises, and UsageError.
+    """
+    attached = Attached(_comparison(compare), tuple(read_verified(path) for path in verified))
+    if open_request and not shutil.which("gh"):
+        raise UsageError("--open needs the program gh, which is not on PATH; paste the text of --describe instead")
+    outcome = described_move(pins_path, request, options)
+    body = describe(outcome, attached)
+    sys.stdout.write(body)
+    if open_request:
+        sys.stdout.write(_open(pins_path.resolve().parent, subject(outcome.proposal.moves), body))
+    return max((error.exit_code for _, error in outcome.failed), default=0)
+
+
+def run_from_dockerfile(
+    pins_path: Path,
+    source: Path,
+    names: Sequence[str],
+    options: Options,
+    *,
+    apply: bool = False,
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Print pins beside an upstream Dockerfile's ARGs; with ``apply`` take its values over for ``names`` (none: all).
+
+    Values go through the checks of any other bump. All pins that differ are moved together, or, without names, those
+    that can be: the exit code then tells that some could not.
+    """
+    import json
+
+    from imagepins.evidence.upstream import compare_dockerfile, upstream_json, upstream_markdown
+    from imagepins.pins.load import load
+
+    pinset = load(pins_path)
+    for name in names:
+        pinset.pin(name)
+    found = compare_dockerfile(pinset, _read(source), file=str(source))
+    refs: dict[str, str | None] = {
+        str(row.pin.name): row.ref for row in found.rows if row.can_apply and (not names or row.pin.name in names)
+    }
+    given = {str(row.pin.name): row for row in found.rows}
+    for name in names:
+        if apply and name not in given:
+            raise RefError(f"{source} has no ARG for pin '{name}'")
+        if apply and name not in refs and given[name].state != "same":
+            raise RefError(f"pin '{name}' cannot be taken over from {source}: {given[name].state}")
+    if not as_json:
+        sys.stdout.write(upstream_markdown(found))
+    outcome = bump(pins_path, Request(refs, is_lenient=not names), options, dry_run=dry_run) if apply and refs else None
+    root = pins_path.parent
+    if as_json:
+        bumped = report.as_json(outcome, root, dry_run=dry_run) if outcome else None
+        sys.stdout.write(json.dumps({**upstream_json(found), "bump": bumped}, indent=2) + "\n")
+    elif outcome:
+        _tell(outcome, root, dry_run=dry_run)
+    return max((error.exit_code for _, error in outcome.failed), default=0) if outcome else 0
+
+
+def _tell(outcome: Outcome, root: Path, *, dry_run: bool) -> None:
+    sys.stdout.write("\n" + report.as_text(outcome, root, dry_run=dry_run) + "\n")
+    if dry_run:
+        sys.stdout.write(report.diff(outcome, root))
+
+
+def _comparison(files: Sequence[str]) -> str:
+    if not files:
+        return ""
+    from imagepins.evidence.comparison import compare_sides
+    from imagepins.evidence.report import comparison_markdown
+    from imagepins.evidence.sides import Rule, make_sides, read_source
+
+    sides, flaws = make_sides([read_source(each) for each in files], by=None, rule=Rule())
+    return comparison_markdown(compare_sides(sides, flaws=flaws))
+
+
+def _open(root: Path, title: str, body: str) -> str:
+    """Hand title and body to gh and return what it prints: the address. Raises CheckFailed with its own words."""
+    env = {**os.environ, "GH_PROMPT_DISABLED": "1", "GIT_TERMINAL_PROMPT": "0"}
+    with tempfile.NamedTemporaryFile("w", suffix=".md", encoding="utf-8") as file:
+        file.write(body)
+        file.flush()
+        argv = ["gh", "pr", "create", "--title", title, "--body-file", file.name]
+        try:
+            return run(argv, cwd=root, env=env, timeout=OPEN_SECONDS).stdout
+        except ProcessFailed as error:
+            raise CheckFailed(f"gh did not open the pull request: {error.output.strip() or error.reason}") from error
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: not UTF-8 text; a Dockerfile is expected") from None
