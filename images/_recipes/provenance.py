@@ -42,7 +42,16 @@ def record_of(artifact: Path) -> dict[str, Any]:
 
 
 def add(record: dict[str, Any], installed: dict[str, str], file: Path = FILE) -> None:
-    """Add a record with the checksums of what was installed, by path, to the image's file."""
-    document = json.loads(file.read_text()) if file.exists() else {"schema": 1, "pins": {}}
+    """Add a record with the checksums of what was installed, by path, to the image's file.
+
+    The text beside it says the same of one pin, in lines that ``sha256sum --check`` reads.
+    """
+    document: dict[str, Any] = {"schema": 1, "pins": {}}
+    if file.exists():
+        document = json.loads(file.read_text())
     document["pins"][record["pin"]] = {**record, "installed": installed}
     write(file, document)
+    lines = [f"commit: {record['commit']}", f"dirty: {'yes' if record['dirty'] else 'no'}"]
+    text = file.with_suffix("") / f"{record['pin']}.txt"
+    text.parent.mkdir(exist_ok=True)
+    text.write_text("\n".join([*lines, *(f"{digest}  {path}" for path, digest in sorted(installed.items()))]) + "\n")

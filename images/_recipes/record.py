@@ -4,6 +4,7 @@ Nothing here repeats what was asked for: the commit is read from the tree, the c
 """
 
 import argparse
+import hashlib
 import re
 import subprocess
 import zipfile
@@ -78,7 +79,7 @@ def wheel_members(wheel: Path) -> dict[str, str]:
     """Checksums of the libraries in a wheel, by member."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if re.search(r"\.so(\.|$)", name)]
-        return {name: provenance.hashlib.sha256(archive.read(name)).hexdigest() for name in names}
+        return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in names}
 
 
 def baked(options: argparse.Namespace, libraries: list[Path]) -> list[str]:
@@ -93,7 +94,7 @@ def baked(options: argparse.Namespace, libraries: list[Path]) -> list[str]:
 
 
 def code_objects(options: argparse.Namespace, libraries: list[Path]) -> list[str]:
-    """Architectures that the libraries hold code for. Compressed bundles hide theirs: then none is found, none asked."""
+    """Architectures that the libraries hold code for. Compressed bundles hide theirs: none found, none asked for."""
     pattern = re.compile(rb"amdgcn-amd-amdhsa--(gfx[0-9a-f]+)")
     found = {match.decode() for path in libraries for match in pattern.findall(path.read_bytes())}
     if found and (missing := sorted(set(options.archs) - found)):

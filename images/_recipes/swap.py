@@ -64,7 +64,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--family", action="append", required=True, help="name without version, e.g. librccl.so")
     parser.add_argument("--at-least", type=int, default=1, help="number of directories that must hold a stock copy")
     parser.add_argument("--keep-needed", action="append", default=[], help="keep this dependency where stock had it")
-    parser.add_argument("--must-need", action="append", default=[], help="end where stock has this one and new does not")
+    parser.add_argument(
+        "--must-need", action="append", default=[], help="fail where stock has this one and new has not"
+    )
     parser.add_argument("--root", type=Path, default=Path("/"), help="where to look for stock copies")
     parser.add_argument("--provenance", type=Path, default=provenance.FILE, help="the image's provenance file")
     return parser.parse_args()
@@ -179,7 +181,8 @@ def refresh_loader_cache() -> None:
 def prove(swap: Swap, directory: Path, installed: dict[str, str]) -> None:
     """Every name of the family in a directory leads to the new file, ldconfig's work included."""
     target = directory / swap.new.name
-    for name in {swap.soname, *filter(lambda each: is_member(each, swap.family), os.listdir(directory))}:
+    names = {path.name for path in directory.iterdir() if is_member(path.name, swap.family)}
+    for name in {swap.soname, *names}:
         found = (directory / name).resolve()
         if found != target.resolve() or provenance.sha256(found) != installed[str(target)]:
             raise provenance.fail(swap.pin, f"{directory / name} leads to {found}, not to the rebuilt {target}")

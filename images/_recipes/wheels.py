@@ -23,13 +23,15 @@ def main() -> None:
     everything = [str(wheel) for found in wheels.values() for wheel in found]
     # The constraints hold stock versions of packages that are replaced here.
     pip("install", "--no-deps", "--force-reinstall", "--no-index", *everything, constraints=None)
+    held = []
     for artifact, found in wheels.items():
         installed: dict[str, str] = {}
-        for wheel in found:
-            distribution = distribution_of(wheel)
-            constrain(options.constraints, distribution)
-            installed |= installed_libraries(distribution)
+        for distribution in map(distribution_of, found):
+            held.append(constrain(options.constraints, distribution))
+            installed |= installed_files(distribution)
         provenance.add(provenance.record_of(artifact), installed, options.provenance)
+    # Now what they depend on, with themselves and everything before them held.
+    pip("install", *held, constraints=options.constraints)
 
 
 def pip(*arguments: str, constraints: Path | None) -> None:
@@ -53,18 +55,22 @@ def normal(name: str) -> str:
     return "-".join(part for part in name.lower().replace("_", "-").replace(".", "-").split("-") if part)
 
 
-def constrain(file: Path, distribution: Distribution) -> None:
-    """Make NAME==VERSION the one line of a distribution in the constraints file."""
+def constrain(file: Path, distribution: Distribution) -> str:
+    """Make NAME==VERSION the one line of a distribution in the constraints file, and return it."""
+    line = f"{distribution.name}=={distribution.version}"
     lines = file.read_text().splitlines() if file.exists() else []
     kept = [line for line in lines if normal(line.partition("==")[0]) != normal(distribution.name)]
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("\n".join([*kept, f"{distribution.name}=={distribution.version}"]) + "\n")
+    file.write_text("\n".join([*kept, line]) + "\n")
+    return line
 
 
-def installed_libraries(distribution: Distribution) -> dict[str, str]:
-    """Checksums of a distribution's libraries, by absolute path."""
+def installed_files(distribution: Distribution) -> dict[str, str]:
+    """Checksums of a distribution's libraries, by absolute path; of its modules where it has no library."""
     files = [Path(str(distribution.locate_file(each))).resolve() for each in distribution.files or []]
-    return {str(path): provenance.sha256(path) for path in files if ".so" in path.name and path.is_file()}
+    libraries = [path for path in files if ".so" in path.suffixes]
+    chosen = libraries or [path for path in files if path.suffix == ".py"]
+    return {str(path): provenance.sha256(path) for path in chosen if path.is_file()}
 
 
 if __name__ == "__main__":

@@ -13,21 +13,23 @@ KNOWN = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1101", "gfx1150", "gfx1151
 
 @dataclass(frozen=True)
 class Consumer:
-    """Variable and separator that a build system reads the architectures from."""
+    """Variable and separator that a build system reads the architectures from.
+
+    ``only`` are the architectures it has kernels for, where those are not all: others are left out of its list.
+    """
 
     variable: str
     separator: str
+    only: tuple[str, ...] = ()
 
 
 CONSUMERS = {
-    "aiter": Consumer("GPU_ARCHS", ";"),
-    "cmake": Consumer("GPU_TARGETS", ";"),
-    "deepep": Consumer("PYTORCH_ROCM_ARCH", ";"),
+    "aiter": Consumer("GPU_ARCHS", ";", ("gfx942", "gfx950", "gfx1250")),
+    "deepep": Consumer("PYTORCH_ROCM_ARCH", ";", ("gfx942", "gfx950")),
     "fast-hadamard": Consumer("PYTORCH_ROCM_ARCH", ";"),
-    "flash-attention": Consumer("GPU_ARCHS", ";"),
-    "lmcache": Consumer("PYTORCH_ROCM_ARCH", ";"),
-    "mooncake": Consumer("GPU_TARGETS", ";"),
-    "mori": Consumer("GPU_ARCHS", ";"),
+    "flash-attention": Consumer("GPU_ARCHS", ";", ("gfx90a", "gfx942", "gfx950")),
+    "lmcache": Consumer("PYTORCH_ROCM_ARCH", ";", ("gfx942", "gfx950")),
+    "mori": Consumer("MORI_GPU_ARCHS", ";", ("gfx942", "gfx950", "gfx1250")),
     "pytorch": Consumer("PYTORCH_ROCM_ARCH", ";"),
     "rccl": Consumer("GPU_TARGETS", ";"),
     "sglang": Consumer("AMDGPU_TARGET", " "),
@@ -37,5 +39,12 @@ CONSUMERS = {
 
 
 def joined(consumer: str, archs: Sequence[str]) -> str:
-    """The architectures as ``consumer`` reads them. Raises KeyError for a consumer that has no row in CONSUMERS."""
-    return CONSUMERS[consumer].separator.join(archs)
+    """The architectures as ``consumer`` reads them.
+
+    Raises KeyError for a consumer that has no row in CONSUMERS, ValueError where it has kernels for none of ``archs``.
+    """
+    row = CONSUMERS[consumer]
+    wanted = [arch for arch in archs if not row.only or arch.partition(":")[0] in row.only]
+    if archs and not wanted:
+        raise ValueError(f"{consumer} has kernels for {', '.join(row.only)}, and for none of {', '.join(archs)}")
+    return row.separator.join(wanted)

@@ -135,10 +135,15 @@ def _pin(name: Text, item: yaml.Value) -> model.Pin:
             case "track":
                 values[key] = model.Track(**_text_map(value))
             case "picks" | "reverts":
-                values[key] = tuple(model.Patch(**_text_map(each)) for each in _items(value))
+                values[key] = tuple(_patch(each) for each in _items(value))
             case _:
                 values[RENAMED.get(key, key)] = _text(value)
     return PIN_TYPES[kind](name=name, **values)
+
+
+def _patch(item: yaml.Value) -> model.Patch:
+    fields = _text_map(item)
+    return model.Patch(fields.get("commit") or fields["short"], fields["reason"])
 
 
 def _gate(name: Text, item: yaml.Value) -> model.Gate:

@@ -54,6 +54,7 @@ def _version_hint(text: str) -> str | None:
 
 NAME = Scalar("a name of lower-case letters, digits, '-', '_' or '.'", r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
 COMMIT = Scalar("a full commit of 40 lower-case hex digits", r"[0-9a-f]{40}", _sha_hint)
+SHORT_COMMIT = Scalar("the first 7 to 39 digits of a commit", r"[0-9a-f]{7,39}")
 DIGEST = Scalar("a digest, sha256: and 64 lower-case hex digits", r"sha256:[0-9a-f]{64}", _digest_hint)
 SHA256 = Scalar("64 lower-case hex digits", r"[0-9a-f]{64}", _sha256_hint)
 # A path of a URL may hold anything but blanks, quotes, '#' and what a shell or Docker would expand.

@@ -16,9 +16,11 @@ TRACK = Record(
 PATCH = Record(
     "a picked or reverted commit",
     {
-        "commit": Field(s.COMMIT, "The commit, whole.", required=True),
+        "commit": Field(s.COMMIT, "The commit, whole."),
+        "short": Field(s.SHORT_COMMIT, "What upstream writes, while nobody here knows the whole commit."),
         "reason": Field(s.NOTE, "Why.", required=True),
     },
+    one_of=("commit", "short"),
 )
 EXCEPTION = Field(s.NOTE, "Why the commit may stand though no tracked ref leads to it (--allow-unreachable writes it).")
 

@@ -87,7 +87,8 @@ def env_lines(target: Target) -> str:
 def _pin_lines(pin: Pin) -> list[str]:
     lines = [f"# {pin.name}: {pin.note}"] if pin.note else []
     if not pin.is_complete:
-        lines.append(f"# {pin.name} is not known yet: tools/bump_pin {pin.name}")
+        missing = "commits of its picks and reverts are not known whole" if pin.id else f"tools/bump_pin {pin.name}"
+        lines.append(f"# {pin.name} is not known yet: {missing}")
     if isinstance(pin, UrlPin):
         lines.append(f"ARG {pin.url_arg}={_bare(pin.url)}")
     return [*lines, f"ARG {pin.arg}={_bare(pin.value)}"]
