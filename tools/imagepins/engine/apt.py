@@ -38,6 +38,7 @@ class Target:
 
     uri: str
     release: str
+    component: str
     origin: str
     label: str
 
@@ -91,22 +92,23 @@ def candidates(packages: Sequence[str]) -> Mapping[str, str]:
 
 def targets() -> tuple[Target, ...]:
     """Return the package indexes this machine is set up for, in the order of its sources."""
-    form = "$(REPO_URI)|$(RELEASE)|$(ORIGIN)|$(LABEL)"
+    form = "$(REPO_URI)|$(RELEASE)|$(COMPONENT)|$(ORIGIN)|$(LABEL)"
     argv = ["apt-get", "indextargets", "--format", form, "Created-By: Packages"]
     done = run(argv, env=_environment(), timeout=UPDATE_SECONDS, check=False)
     rows = (line.split("|") for line in done.stdout.splitlines())
-    return tuple(Target(*row) for row in rows if len(row) == 4)
+    return tuple(Target(*row) for row in rows if len(row) == 5)
 
 
 def debian_mirror(found: Sequence[Target], codename: str | None) -> str | None:
     """Return the URL of the Debian archive this machine uses, or None where it uses none.
 
-    The source of the running release ``codename`` counts first (None where that is not Debian), then anything that
-    calls itself Debian: on a machine whose lists were deleted no source says what it is.
+    What calls itself Debian counts first. On a machine whose lists were deleted no source says what it is; there the
+    main component of the running release ``codename`` is taken (None where that is not Debian).
     """
-    named = [target for target in found if target.release == codename]
-    plain = [target for target in found if (target.origin, target.label) == ("Debian", "Debian")]
-    urls = (_plain_url(target.uri) for target in [*named, *plain])
+    named = [target for target in found if (target.origin, target.label) == ("Debian", "Debian")]
+    nameless = [target for target in found if target.origin in ("", "$(ORIGIN)")]
+    running = [target for target in nameless if (target.release, target.component) == (codename, "main")]
+    urls = (_plain_url(target.uri) for target in [*named, *running])
     return next((url for url in urls if url), None)
 
 
@@ -131,6 +133,7 @@ def _plain_url(uri: str) -> str | None:
 def _apt_get(command: str, options: Sequence[str], arguments: Sequence[str], say: Say, *, timeout: float) -> Completed:
     pairs = [word for option in (*_OPTIONS, *options) for word in ("-o", option)]
     deadline = time.monotonic() + LOCK_SECONDS
+    told = False
     while True:
         try:
             done = run(["apt-get", *pairs, command, *arguments], env=_environment(), timeout=timeout, check=False)
@@ -139,7 +142,9 @@ def _apt_get(command: str, options: Sequence[str], arguments: Sequence[str], say
         # DPkg::Lock::Timeout does not wait for the lock on the lists, and older apt ignores it altogether.
         if done.code == 0 or not _LOCKED.search(done.stderr) or time.monotonic() > deadline:
             return done
-        say("another program uses apt, waiting for it to end")
+        if not told:
+            say("another program uses apt, waiting for it to end")
+            told = True
         time.sleep(_POLL_SECONDS)
 
 

@@ -1,6 +1,7 @@
 """An installed dockerd → one that answers, however the last one ended."""
 
 import os
+import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from imagepins.process import ProcessFailed, run
 
 READY_SECONDS = 60.0
 LOG_LINES = 15
+ORPHAN_SECONDS = 1.0
 _POLL_SECONDS = 0.05
+_TELLING = re.compile(r"level=(error|fatal)|^failed to|^unable to|^error |unknown (shorthand )?flag", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,11 @@ class Daemon:
     exec_root: Path = Path("/var/run/docker")
     log: Path = Path("/var/log/imagepins-dockerd.log")
     options: tuple[str, ...] = ()
+
+    @property
+    def containerd_pidfile(self) -> Path:
+        """Pid file of the containerd that dockerd starts where the system runs none."""
+        return self.exec_root / "containerd" / "containerd.pid"
 
     @property
     def launch_pidfile(self) -> Path:
@@ -42,6 +50,7 @@ def start_daemon(daemon: Daemon, say: Say, *, by_systemd: bool = False, timeout:
     """
     deadline = time.monotonic() + timeout
     log_start = _log_size(daemon.log)
+    _await_orphan(daemon)
     remove_stale_pidfiles(daemon, say)
     if process_in(daemon.pidfile, "dockerd") is None:
         if by_systemd:
@@ -57,10 +66,7 @@ def remove_stale_pidfiles(daemon: Daemon, say: Say) -> None:
 
     dockerd takes any living process for itself, or for its containerd, and refuses to start (moby/moby#46988).
     """
-    for pidfile, program in (
-        (daemon.pidfile, "dockerd"),
-        (daemon.exec_root / "containerd" / "containerd.pid", "containerd"),
-    ):
+    for pidfile, program in ((daemon.pidfile, "dockerd"), (daemon.containerd_pidfile, "containerd")):
         if pidfile.exists() and process_in(pidfile, program) is None:
             say(f"removing {pidfile}: no {program} has the number in it")
             pidfile.unlink(missing_ok=True)
@@ -89,6 +95,17 @@ def does_answer(socket: Path) -> bool:
         return unixhttp.get(str(socket), "/_ping", timeout=1.0).status == 200
     except (OSError, ValueError):
         return False
+
+
+def _await_orphan(daemon: Daemon) -> None:
+    # The kernel kills a dead dockerd's containerd a moment later; an engine that meets it alive waits ten seconds.
+    deadline = time.monotonic() + ORPHAN_SECONDS
+    while (
+        process_in(daemon.containerd_pidfile, "containerd")
+        and process_in(daemon.pidfile, "dockerd") is None
+        and time.monotonic() < deadline
+    ):
+        time.sleep(_POLL_SECONDS)
 
 
 def _start_by_systemd(say: Say, timeout: float) -> None:
@@ -133,5 +150,6 @@ def _log_size(log: Path) -> int:
 def _log_end(log: Path, start: int) -> str:
     with suppress(OSError):
         lines = log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
-        return "".join(f"\n  {line}" for line in lines[-LOG_LINES:])
+        telling = [line for line in lines if _TELLING.search(line)]
+        return "".join(f"\n  {line}" for line in (telling or lines)[-LOG_LINES:])
     return ""

@@ -15,7 +15,7 @@ from imagepins.engine.endpoint import find_endpoint
 from imagepins.engine.host import Host, read_host
 from imagepins.engine.origin import BASE_LABEL
 from imagepins.engine.progress import Say
-from imagepins.errors import NetworkError
+from imagepins.errors import EngineError, NetworkError
 from imagepins.process import ProcessFailed, run
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -76,8 +76,10 @@ def _bootstrap(suite: str, root: Path, mirror: str | None, say: Say) -> None:
     argv = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--"]
     argv += ["debootstrap", "--variant=minbase", "--force-check-gpg", f"--keyring={KEYRING}", suite, str(root)]
     argv += [mirror] if mirror else []
+    # Nothing of a run that breaks off is kept, so dpkg need not sync every file to the disk: a quarter of the time.
+    environment = {**os.environ, "LC_ALL": "C", "PATH": system_path(), "DPKG_FORCE": "unsafe-io"}
     try:
-        done = run(argv, env={**os.environ, "LC_ALL": "C", "PATH": system_path()}, timeout=MAKE_SECONDS, check=False)
+        done = run(argv, env=environment, timeout=MAKE_SECONDS, check=False)
     except ProcessFailed as error:
         raise NetworkError(f"debootstrap {suite}: {error.reason}") from error
     if done.code != 0:
@@ -89,7 +91,11 @@ def _pack(root: Path, archive: Path) -> None:
     # A file, not a pipe: a tar that breaks off must never become an image.
     left_out = [f"--exclude={pattern}" for pattern in LEFT_OUT]
     options = ["--create", "--numeric-owner", "--one-file-system", "--anchored", "--sort=name"]
-    run(["tar", *options, f"--file={archive}", f"--directory={root}", *left_out, "."], timeout=IMPORT_SECONDS)
+    try:
+        run(["tar", *options, f"--file={archive}", f"--directory={root}", *left_out, "."], timeout=IMPORT_SECONDS)
+    except ProcessFailed as error:
+        text = f"the new base could not be packed into {archive}: {error.output.strip() or error.reason}"
+        raise EngineError(f"{text}; free space there or name another directory in TMPDIR") from error
 
 
 @contextmanager

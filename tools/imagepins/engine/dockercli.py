@@ -31,6 +31,12 @@ def version_facts() -> tuple[dict[str, Any], dict[str, Any], str]:
     return facts.get("Client") or {}, facts.get("Server") or {}, last_line(done) if done.code else ""
 
 
+def client_version() -> str:
+    """Return the version of the docker client without asking the engine; empty where it does not say."""
+    words = run(["docker", "--version"], timeout=ASK_SECONDS, check=False).stdout.replace(",", " ").split()
+    return next((word for word in words if word[:1].isdigit()), "")
+
+
 def info_facts() -> dict[str, Any]:
     """Return ``docker info``: storage, data root, plugins. Raises EngineError where the client fails."""
     return _decode(docker(["info", "--format", "{{json .}}"]).stdout)

@@ -51,7 +51,9 @@ class Layout:
         return self.etc / "docker/daemon.json"
 
 
-def make_usable(say: Say, *, layout: Layout | None = None, daemon: Daemon | None = None) -> None:
+def make_usable(
+    say: Say, *, layout: Layout | None = None, daemon: Daemon | None = None, host: Host | None = None
+) -> None:
     """Return when an engine is usable, which is at once where one is; install and start one otherwise.
 
     Two runs at a time do the work once. Raises EngineError where that cannot be done on this machine or fails; a run
@@ -60,7 +62,7 @@ def make_usable(say: Say, *, layout: Layout | None = None, daemon: Daemon | None
     problem = find_problem()
     if problem is None:
         return
-    host = read_host()
+    host = host or read_host()
     if problem.kind not in CURABLE:
         raise EngineError(problem.text)
     if not host.can_install:

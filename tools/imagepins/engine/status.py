@@ -7,7 +7,7 @@ from typing import Any
 
 from imagepins.engine.base import Base, find_base
 from imagepins.engine.client import find_buildx, find_client, version_tuple
-from imagepins.engine.dockercli import api_mismatch, info_facts, version_facts
+from imagepins.engine.dockercli import api_mismatch, client_version, info_facts, version_facts
 from imagepins.engine.endpoint import Endpoint, find_endpoint
 from imagepins.engine.origin import BASE_REF
 from imagepins.engine.usable import Problem, find_problem
@@ -70,8 +70,9 @@ def read_status(env: Mapping[str, str] | None = None) -> Status:
     endpoint = find_endpoint(env)
     problem = find_problem(env)
     client, plugin = find_client(), find_buildx(env)
-    if client is None:
-        return _status(endpoint, problem, buildx=Program(plugin, "") if plugin else None)
+    if client is None or (problem and problem.kind in ENGINE_KINDS):
+        own = Program(client, client_version()) if client else None
+        return _status(endpoint, problem, client=own, buildx=Program(plugin, "") if plugin else None)
     try:
         said, server, complaint = version_facts()
         info = info_facts() if server else {}

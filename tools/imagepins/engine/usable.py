@@ -56,7 +56,7 @@ _UP = "run tools/engine up, which installs it on Debian and Ubuntu"
 
 def _engine_problem(endpoint: Endpoint, env: Mapping[str, str]) -> Problem | None:
     if endpoint.socket is None:
-        return _remote_problem(endpoint)
+        return _remote_problem(endpoint, env)
     try:
         answer = unixhttp.get(endpoint.socket, "/_ping", timeout=PING_SECONDS)
     except PermissionError:
@@ -101,7 +101,7 @@ def _absent(endpoint: Endpoint, env: Mapping[str, str]) -> Problem:
     return Problem("not-installed", text)
 
 
-def _remote_problem(endpoint: Endpoint) -> Problem | None:
+def _remote_problem(endpoint: Endpoint, env: Mapping[str, str]) -> Problem | None:
     from imagepins.process import ProcessFailed, run
 
     client = find_client()
@@ -109,7 +109,8 @@ def _remote_problem(endpoint: Endpoint) -> Problem | None:
         return Problem("no-client", f"{_at(endpoint)} cannot be asked: there is no docker client on PATH; {_UP}.")
     try:
         # The client knows TLS, ssh and its contexts; asking through it keeps one reading of all three.
-        done = run([client, "version", "--format", "{{.Server.APIVersion}}"], timeout=REMOTE_SECONDS)
+        argv = [client, "version", "--format", "{{.Server.APIVersion}}"]
+        done = run(argv, env={**os.environ, **env}, timeout=REMOTE_SECONDS)
     except ProcessFailed as error:
         cause = (error.output.strip() or error.reason).splitlines()[-1]
         text = f"{_at(endpoint)} is out of reach: {cause}; check that host, or {_where(endpoint)}."
