@@ -29,8 +29,8 @@ class Found:
 
 def choose(
     nodes: Sequence[Node], wanted: Sequence[str], place: Destination, *, push: bool, force: bool
-) -> tuple[list[Node], Found, list[Result]]:
-    """What has to be built, what is there, and results for wanted targets that are there, their tags set right.
+) -> tuple[list[Node], Found]:
+    """What has to be built, and what is there.
 
     Raises EngineError, UsageError for a push to nowhere, NetworkError where a registry's answer stays open.
     """
@@ -39,10 +39,12 @@ def choose(
     found = find(nodes, place, push=push)
     if not force:
         refuse_unknown(found, nodes)
-    todo = to_build(nodes, wanted, found, push=push, force=force)
-    names = {node.name for node in todo}
-    there = [node for node in nodes if node.name in wanted and node.name not in names]
-    return todo, found, [_settle(node, found, place, push=push) for node in there]
+    return to_build(nodes, wanted, found, push=push, force=force), found
+
+
+def settle(nodes: Iterable[Node], found: Found, place: Destination, *, push: bool) -> list[Result]:
+    """Let the tags of ``nodes``, whose content is there, stand for it."""
+    return [_settle(node, found, place, push=push) for node in nodes]
 
 
 def find(nodes: Sequence[Node], destination: Destination, *, push: bool) -> Found:
@@ -91,7 +93,6 @@ def to_build(nodes: Sequence[Node], wanted: Sequence[str], found: Found, *, push
 
 
 def _settle(node: Node, found: Found, place: Destination, *, push: bool) -> Result:
-    """Let the node's tags stand for its content, which is there."""
     if built := None if push else found.local.built(node):
         for name in found.local.missing_tags(node):
             tag(node.content_tag, name)

@@ -1,6 +1,7 @@
 """Nodes → which of them the local engine holds already, by one call of the docker client."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -71,6 +72,19 @@ def look(nodes: Iterable[Node]) -> Local:
         image = LocalImage(identity, tuple(digests or ()), labels or {}, size)
         images |= dict.fromkeys(tags or (), image)
     return Local(images)
+
+
+def disk_sizes() -> dict[str, int]:
+    """Bytes that each tagged image takes on the engine's disk, layers unpacked; what ``docker image ls`` shows."""
+    argv = ["docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}\t{{.Size}}"]
+    done = run(argv, timeout=60, check=False)
+    rows = (line.partition("\t") for line in done.stdout.splitlines())
+    return {name: size for name, _, text in rows if (size := _bytes(text)) is not None}
+
+
+def _bytes(text: str) -> int | None:
+    match = re.fullmatch(r"([\d.]+)([kMGT]?)B", text.strip())
+    return int(float(match[1]) * 1000 ** " kMGT".index(match[2] or " ")) if match else None
 
 
 def tag(source: str, target: str) -> None:

@@ -22,7 +22,10 @@ from imagepins.process import ProcessFailed, run, stream
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How to build, the same for all targets of a run. ``time_limit`` is in seconds and for one target."""
+    """How to build, the same for all targets of a run. ``time_limit`` is in seconds and for one target.
+
+    ``output`` replaces the usual one, the local engine or, for a push, the registry.
+    """
 
     workspace: Workspace
     source: Source
@@ -31,6 +34,8 @@ class Settings:
     network: str = ""
     destination: Destination = field(default_factory=Destination)
     push: bool = False
+    content_only: bool = False
+    output: str = ""
     cache: str = ""
     no_cache: bool = False
     attest: tuple[str, ...] = ()
@@ -62,8 +67,8 @@ def bake_target(node: Node, part: Node, settings: Settings, parents: Mapping[str
         context=str(space.context(node, part)),
         dockerfile=str(space.dockerfile(node, part)),
         platforms=[part.target.platform],
-        tags=settings.destination.refs(part) if settings.push else [*part.target.tags, part.content_tag],
-        output=["type=registry" if settings.push else "type=docker"],
+        tags=_tags(part, settings),
+        output=[settings.output or ("type=registry" if settings.push else "type=docker")],
         labels=make_labels(part, settings.source),
         args={"SOURCE_DATE_EPOCH": str(settings.source.epoch)},
         contexts={spelled: parents[name] for spelled, name in part.parents.items()},
@@ -72,6 +77,12 @@ def bake_target(node: Node, part: Node, settings: Settings, parents: Mapping[str
         attest=settings.attest or ("type=provenance,disabled=true",),
         **_caches(part, settings.cache),
     )
+
+
+def _tags(node: Node, settings: Settings) -> list[str]:
+    if settings.push:
+        return settings.destination.refs(node)
+    return [node.content_tag] if settings.content_only else [*node.target.tags, node.content_tag]
 
 
 def _caches(node: Node, prefix: str) -> dict[str, list[str]]:

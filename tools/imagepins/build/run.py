@@ -1,6 +1,7 @@
 """Nodes and options → built images: what is there is skipped, the rest built, told and remembered."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -27,10 +28,15 @@ from imagepins.registry.answers import Present
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the user asked of a build run. ``time_limit`` is in seconds and for one target."""
+    """What the user asked of a build run. ``time_limit`` is in seconds and for one target.
+
+    ``content_only`` leaves the targets' own tags alone; ``force`` builds what is there.
+    """
 
     builder: str | None = None
     push: bool = False
+    content_only: bool = False
+    force: bool = False
     destination: Destination = field(default_factory=Destination)
     cache: str = ""
     no_cache: bool = False
@@ -66,32 +72,38 @@ def refuse_incomplete(pinset: PinSet, targets: Iterable[Target]) -> None:
 
 def build_all(job: Job, options: Options) -> list[Result]:
     """Build ``job.todo``. Raises PinsError for incomplete pins and EngineError for an unusable builder, before."""
+    with settings(job, options) as how, display() as shown:
+        if how.builder.sees_local_images:
+            check_space([node.name for node in job.todo], read_state(how.workspace.state))
+        run = Run(job, how, shown)
+        outcomes = Scheduler(run.work, run.retrying, options.limits).run(job.todo)
+    return _results(job, how, outcomes)
+
+
+@contextmanager
+def settings(job: Job, options: Options) -> Iterator[Settings]:
+    """Settings for building ``job.todo``, checked; secrets exist as files while they are in use."""
     refuse_incomplete(job.pinset, [node.target for node in job.todo])
     builder = check_builder(options.builder)
-    space = Workspace(job.root / "build")
-    if builder.sees_local_images:
-        check_space([node.name for node in job.todo], read_state(space.state))
-    with build_secrets(job.pinset.mirrors) as secrets, display() as shown:
-        settings = Settings(
-            workspace=space,
+    with build_secrets(job.pinset.mirrors) as secrets:
+        yield Settings(
+            workspace=Workspace(job.root / "build"),
             source=read_source(job.root, job.pinset.path),
             builder=builder,
             secrets=secrets,
             network=options.network,
             destination=options.destination,
             push=options.push,
+            content_only=options.content_only,
             cache=options.cache,
             no_cache=options.no_cache,
             attest=options.attest,
             time_limit=options.time_limit,
         )
-        run = _Run(job, settings, shown)
-        outcomes = Scheduler(run.work, run.retrying, options.limits).run(job.todo)
-    return _results(job, settings, outcomes)
 
 
 @dataclass
-class _Run:
+class Run:
     """Work of one run, called from the scheduler's threads."""
 
     job: Job
@@ -146,9 +158,8 @@ def _ending(outcome: Outcome) -> str:
 
 
 def _results(job: Job, settings: Settings, outcomes: Mapping[str, Outcome]) -> list[Result]:
-    good = [node for node in job.todo if node.name in outcomes and not outcomes[node.name].cause]
-    local = local_images.look(() if settings.push else good)
-    results = [_result(job, settings, node, outcomes.get(node.name), local) for node in job.todo]
+    sizes = {} if settings.push else local_images.disk_sizes()
+    results = [_result(job, settings, node, outcomes.get(node.name), sizes) for node in job.todo]
     remembered = {
         each.node.name: LastBuild(round(each.outcome.seconds, 1), each.size, each.digest)
         for each in results
@@ -158,13 +169,12 @@ def _results(job: Job, settings: Settings, outcomes: Mapping[str, Outcome]) -> l
     return results
 
 
-def _result(job: Job, settings: Settings, node: Node, outcome: Outcome | None, local: local_images.Local) -> Result:
+def _result(job: Job, settings: Settings, node: Node, outcome: Outcome | None, sizes: Mapping[str, int]) -> Result:
     if outcome is None:
         return Result(node, SKIPPED, message="not built, as another target failed")
     if outcome.cause:
         log = settings.workspace.log(node)
         message = describe_failure(job.pinset, job.root, node, outcome, log)
         return Result(node, FAILED, outcome=outcome, message=message)
-    built = local.built(node)
     ref = settings.destination.content_ref(node) if settings.push else node.content_tag
-    return Result(node, BUILT, ref or "", outcome.digest, built.size if built else None, outcome)
+    return Result(node, BUILT, ref or "", outcome.digest, sizes.get(node.content_tag), outcome)

@@ -1,4 +1,4 @@
-"""``tools/image build``."""
+"""``tools/image build`` and ``repro-check``."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ import click
 
 from imagepins.cli import json_option, pins_option
 from imagepins.cli.plan import load_nodes, registry_option
-from imagepins.errors import BuildFailed
+from imagepins.errors import BuildFailed, UsageError
 
 if TYPE_CHECKING:
     from imagepins.build.results import Result
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--provenance", is_flag=True, help="Attach a provenance attestation.")
 @click.option("--sbom", is_flag=True, help="Attach a list of the software inside.")
 @click.option("--keep-going", is_flag=True, help="After a failure, build what does not depend on it.")
+@click.option("--atomic", is_flag=True, help="Tag and push nothing unless all is built and verified.")
 @click.option("--jobs", type=click.IntRange(1), default=4, show_default=True, help="Targets built at once.")
 @click.option("--heavy-jobs", type=click.IntRange(1), default=1, show_default=True, help="Heavy targets among them.")
 @click.option(
@@ -53,18 +54,23 @@ def build(images: tuple[str, ...], *, as_json: bool, summary: Path | None, pins_
 
     What an image is made of gives one hash; an image with that hash is neither built nor pulled again.
     """
-    from imagepins.build.choose import choose
+    from imagepins.build.choose import choose, settle
     from imagepins.plan.destination import destination
 
     pinset, nodes, wanted = load_nodes(pins_path, images)
-    place = destination(flags["registry"])
-    todo, found, present = choose(nodes, wanted, place, push=flags["push"], force=flags["force"])
-    results = list(present)
+    place, push = destination(flags["registry"]), flags["push"]
+    todo, found = choose(nodes, wanted, place, push=push, force=flags["force"])
+    results: list[Result] = []
     if todo:
+        from imagepins.build.atomic import build_atomically
         from imagepins.build.run import Job, build_all
 
         job = Job(pinset=pinset, root=pins_path.parent.absolute(), nodes=nodes, todo=todo, found=found)
-        results += build_all(job, _options(flags, place))
+        results = (build_atomically if flags["atomic"] else build_all)(job, _options(flags, place))
+    if not (flags["atomic"] and any(each.message for each in results)):
+        names = {node.name for node in todo}
+        there = [node for node in nodes if node.name in wanted and node.name not in names]
+        results = [*settle(there, found, place, push=push), *results]
     if flags["load"]:
         from imagepins.build.load import load_results
 
@@ -82,6 +88,7 @@ def _options(flags: Mapping[str, Any], place: "Destination") -> "Options":
     return Options(
         builder=flags["builder"],
         push=flags["push"],
+        force=flags["force"],
         destination=place,
         cache=destination(flags["cache"], option="--cache").prefix,
         no_cache=flags["no_cache"],
@@ -111,3 +118,36 @@ def _tell(results: "Sequence[Result]", *, as_json: bool, summary: Path | None) -
     for each in results:
         if each.outcome and each.outcome.cause:
             click.echo(each.message, err=True)
+
+
+@click.command("repro-check")
+@click.argument("image", metavar="IMAGE")
+@click.option("--builder", metavar="NAME", help="Build with this builder of docker buildx ls.")
+@json_option
+@pins_option
+def repro_check(image: str, *, builder: str | None, as_json: bool, pins_path: Path) -> int:
+    """Build IMAGE twice without cache and list what differs; exit code 1 where the digests do."""
+    from imagepins.build.choose import find
+    from imagepins.build.repro import build_twice
+    from imagepins.build.run import Job, Options
+    from imagepins.plan.destination import Destination
+
+    pinset, nodes, wanted = load_nodes(pins_path, (image,))
+    if len(wanted) != 1:
+        raise UsageError(f"{image} has several variants ({', '.join(wanted)}); name one")
+    node = next(each for each in nodes if each.name == wanted[0])
+    found = find(nodes, Destination(), push=False)
+    job = Job(pinset=pinset, root=pins_path.parent.absolute(), nodes=nodes, todo=(node,), found=found)
+    network = os.environ.get("IMAGEPINS_BUILD_NETWORK", "")
+    result = build_twice(job, node, Options(builder=builder, network=network))
+    if as_json:
+        import json
+
+        document = {"digests": result.digests, "equal": result.is_equal, "differences": result.differences}
+        click.echo(json.dumps(document, indent=2))
+    else:
+        told = [f"both builds gave {result.digests[0]}"] if result.is_equal else result.differences
+        click.echo("\n".join(told))
+    if not result.is_equal:
+        click.echo(f"{node.name}: {len(result.differences)} differences", err=True)
+    return 0 if result.is_equal else 1
