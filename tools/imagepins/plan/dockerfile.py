@@ -1,12 +1,14 @@
 """Text of a Dockerfile → its instructions, as BuildKit reads them, each with its lines."""
 
 import re
+import shlex
 from dataclasses import dataclass
 
 from imagepins.errors import PinsError
 
 _DIRECTIVE = re.compile(r"#\s*(?P<name>syntax|escape|check)\s*=\s*(?P<value>\S+)\s*", re.IGNORECASE)
-_HEREDOC = re.compile(r"(?<!<)<<(?P<tabs>-?)(?P<quote>['\"]?)(?P<word>[A-Za-z_][A-Za-z0-9_.]*)(?P=quote)")
+# A word of its own, as BuildKit has it: neither "$((a<<b))" nor <<< opens a here-document.
+_HEREDOC = re.compile(r"\d*<<(?P<tabs>-?)(?P<quote>['\"]?)(?P<word>[^\s<'\"]+)(?P=quote)")
 _FLAG = re.compile(r"--(?P<name>[a-z-]+)(?:=(?P<value>\"[^\"]*\"|'[^']*'|\S*))?\s*")
 _WITH_HEREDOC = ("RUN", "COPY", "ADD")
 
@@ -103,7 +105,7 @@ def _logical(lines: list[str], number: int, escape: str) -> tuple[str, int]:
 
 def _bodies(lines: list[str], number: int, logical: str, path: str) -> tuple[tuple[str, ...], int]:
     bodies = []
-    for match in _HEREDOC.finditer(logical):
+    for match in filter(None, map(_HEREDOC.fullmatch, _words(logical))):
         begin = number
         while number < len(lines):
             line = lines[number].lstrip("\t") if match["tabs"] else lines[number]
@@ -115,6 +117,13 @@ def _bodies(lines: list[str], number: int, logical: str, path: str) -> tuple[tup
         bodies.append("\n".join([*lines[begin:number], match["word"]]))
         number += 1
     return tuple(bodies), number
+
+
+def _words(logical: str) -> list[str]:
+    try:
+        return shlex.split(logical, posix=False)
+    except ValueError:
+        return logical.split()
 
 
 def _flags(rest: str) -> tuple[tuple[tuple[str, str], ...], str]:
