@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from imagepins.pins.model import PinSet, Target
+from imagepins.verify.checks.image import check_gpu, check_image
+from imagepins.verify.checks.pins import check_pin
 from imagepins.verify.findings import Check, Report, Status
 from imagepins.verify.observed import Observed
-from imagepins.verify.per_image import check_gpu, check_image
-from imagepins.verify.per_pin import check_pin
 
 
 def verify(

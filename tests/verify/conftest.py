@@ -1,0 +1,103 @@
+"""Images that lie, and honest ones with oddities: built in one go from small libraries, on the real engine."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from imagepins.pins.load import load
+from imagepins.pins.model import PinSet
+from imagepins.verify.findings import Report
+from imagepins.verify.keeper import Keeper
+from imagepins.verify.run import Options, verify_target
+
+HERE = Path(__file__).parent / "sabotage"
+REPOSITORY = "imagepins-test-verify"
+HIP = ["-DHIP=71626361", '-DHASH="25e14349f2"', '-DARCHS="amdgcn-amd-amdhsa--gfx942\\0amdgcn-amd-amdhsa--gfx950"']
+RCCL = ["-DRCCL=23203", '-DVERSION="2.32.3"', '-DREFERENCE="HEAD:1c0ab42"', HIP[2]]
+OLD = ["-DRCCL=22707", '-DVERSION="2.27.7"', '-DREFERENCE="HEAD:0d2c4fd"', HIP[2]]
+LIBRARIES: dict[str, list[str]] = {
+    "hip": HIP,
+    "hip-stock": ["-DHIP=71526333", '-DHASH="0000000"', HIP[2]],
+    "hip-zeros": ["-DHIP=71626361", '-DHASH="0000000000"', HIP[2]],
+    "hip-old-gate": ["-DHIP=71526333", '-DHASH="25e14349f2"', HIP[2]],
+    "hip-hangs": [*HIP, "-DHANG"],
+    "rccl": RCCL,
+    "rccl-again": [*RCCL, "-DNEEDLESS=1", "-O3", "-Wl,--build-id=0x1234"],
+    "rccl-old": OLD,
+    "rccl-dirty": [*RCCL[:2], '-DREFERENCE="HEAD:1c0ab42+"', HIP[2]],
+    "rccl-unknown": [*RCCL[:2], '-DREFERENCE="Unknown "', HIP[2]],
+    "rccl-other-commit": [*RCCL[:2], '-DREFERENCE="HEAD:7da4302"', HIP[2]],
+    "rccl-lying-literal": [*OLD[:1], *RCCL[1:]],
+    "rccl-wrong-arch": [*RCCL[:3], '-DARCHS="amdgcn-amd-amdhsa--gfx906"'],
+    "rccl-extra-arch": [*RCCL[:3], HIP[2][:-1] + '\\0amdgcn-amd-amdhsa--gfx1100"'],
+    "rccl-crashes": [*RCCL, "-DCRASH"],
+    "rccl-noisy": [*RCCL, "-DNOISE"],
+    "rccl-undefined": [*RCCL, "-DUNDEFINED"],
+}
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Where images are built from; ``build`` takes names and Dockerfile stages."""
+
+    context: Path
+
+    def build(self, stages: dict[str, str]) -> None:
+        """Build ``imagepins-test-verify:NAME`` for every stage, in one bake."""
+        head = (HERE / "Dockerfile").read_text()
+        (self.context / "Dockerfile").write_text(head + "".join(f"\n{_stage(*item)}\n" for item in stages.items()))
+        targets = {name: {"context": ".", "target": name, "tags": [f"{REPOSITORY}:{name}"]} for name in stages}
+        bake = self.context / "bake.json"
+        bake.write_text(json.dumps({"group": {"default": {"targets": list(targets)}}, "target": targets}))
+        environment = {**os.environ, "BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
+        command = ["docker", "buildx", "bake", "--load", "--provenance=false", "--file", bake.name]
+        done = subprocess.run(
+            command, cwd=self.context, env=environment, capture_output=True, text=True, check=False, timeout=280
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+
+
+def _stage(name: str, lines: str) -> str:
+    return lines.replace("AS SELF", f"AS {name}") if "AS SELF" in lines else f"FROM honest AS {name}\n{lines}"
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """The build context: all libraries, compiled."""
+    context = tmp_path_factory.mktemp("sabotage")
+    for name, flags in LIBRARIES.items():
+        soname = "libamdhip64.so.7" if name.startswith("hip") else "librccl.so.1"
+        compile_library(context / f"{name}.so", *flags, f"-Wl,-soname,{soname}")
+    for name, tags in {"rpath": "-Wl,--disable-new-dtags", "runpath": "-Wl,--enable-new-dtags"}.items():
+        needs = ["-Wl,--no-as-needed", str(context / "rccl.so"), str(context / "hip.so")]
+        compile_library(context / f"torch-{name}.so", *needs, tags, "-Wl,-rpath,$ORIGIN")
+    return Lab(context)
+
+
+def compile_library(path: Path, *flags: str) -> None:
+    """Compile the stand-in library with these flags."""
+    command = ["gcc", "-shared", "-fPIC", "-w", "-o", str(path), str(HERE / "library.c"), *flags]
+    subprocess.run(command, check=True, timeout=60)
+
+
+@pytest.fixture(scope="session")
+def pins() -> PinSet:
+    """The pins that all these images claim to be built from."""
+    return load(HERE / "pins.yaml")
+
+
+@pytest.fixture(scope="session")
+def verify_image(pins: PinSet) -> Callable[..., Report]:
+    """Verify ``imagepins-test-verify:NAME`` as an image of the pins."""
+
+    def run(name: str, *, image: str = "serving", **options: object) -> Report:
+        settings = Options(ref=f"{REPOSITORY}:{name}", load_timeout=4, timeout=60, **options)  # type: ignore[arg-type]
+        with Keeper() as keeper:
+            return verify_target(pins, pins.targets[f"{image}/plain"], settings, keeper)
+
+    return run

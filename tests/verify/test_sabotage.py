@@ -1,0 +1,328 @@
+"""Every way in which an image can lie is caught with its cause, and honest oddities raise no alarm."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import pytest
+
+from imagepins.verify.findings import Check, Report, Status
+
+pytestmark = pytest.mark.engine
+
+SITE = "/usr/lib/python3/dist-packages"
+
+
+class Lab(Protocol):
+    """The fixture that builds images."""
+
+    def build(self, stages: dict[str, str]) -> None:
+        """Build every stage."""
+
+
+@dataclass(frozen=True)
+class Lie:
+    """Dockerfile lines on top of the honest image, and the check that must fail with what it must say."""
+
+    name: str
+    lines: str
+    check: str
+    says: str
+    image: str = "serving"
+    status: Status = Status.FAILED
+
+
+def package(version: str, state: str = "install ok installed") -> str:
+    """Dockerfile line that makes dpkg know a package."""
+    stanza = f"\\nPackage: libhello1\\nStatus: {state}\\nArchitecture: amd64\\nVersion: {version}\\n"
+    return f"RUN printf '{stanza}' >>/var/lib/dpkg/status"
+
+
+def wheel(name: str, version: str, *lines: str) -> str:
+    """Dockerfile lines that write a distribution's metadata."""
+    folder = f"{SITE}/{name.replace('-', '_')}-{version}.dist-info"
+    head = f"Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n" + "".join(f"{line}\\n" for line in lines)
+    return f"RUN mkdir -p {folder} && printf '{head}' >{folder}/METADATA && echo pip >{folder}/INSTALLER"
+
+
+LIES = [
+    Lie(
+        "stale-copy-in-a-second-tree",
+        f"COPY rccl-old.so {SITE}/_rocm_sdk_core/lib/librccl.so.1",
+        "rccl copies of librccl.so",
+        "_rocm_sdk_core/lib",
+    ),
+    Lie(
+        "copy-renamed-by-auditwheel",
+        f"COPY rccl-old.so {SITE}/app.libs/librccl-0a1b2c3d.so.1",
+        "rccl copies of librccl.so",
+        "app.libs",
+    ),
+    Lie(
+        "ldconfig-takes-the-older-name",
+        "COPY rccl-old.so /opt/rocm/lib/librccl.so.1.0.70101\nRUN ldconfig",
+        "rccl version",
+        "2.27.7",
+    ),
+    Lie(
+        "ld-library-path-leads-elsewhere",
+        "COPY rccl-old.so /opt/stock/lib/librccl.so.1\nENV LD_LIBRARY_PATH=/opt/stock/lib",
+        "rccl version",
+        "LD_LIBRARY_PATH puts /opt/stock/lib first",
+    ),
+    Lie(
+        "rpath-beats-ld-library-path",
+        "COPY rccl-old.so /opt/torch/lib/librccl.so.1\nCOPY torch-rpath.so /opt/torch/lib/libtorch_hip.so\n"
+        "ENV LD_LIBRARY_PATH=/opt/rocm/lib",
+        "rccl version",
+        "RPATH",
+        image="consumer",
+    ),
+    Lie(
+        "runpath-takes-the-bundled-one",
+        "COPY rccl-old.so /opt/torch/lib/librccl.so.1\nCOPY torch-runpath.so /opt/torch/lib/libtorch_hip.so",
+        "rccl version",
+        "RUNPATH",
+        image="consumer",
+    ),
+    Lie(
+        "stock-content-under-the-pinned-name",
+        "COPY hip-stock.so /opt/rocm/lib/libamdhip64.so.7.16.26361-25e14349f2",
+        "rocm-runtime version",
+        "7.15.26333",
+    ),
+    Lie(
+        "hash-of-all-zeros",
+        "COPY hip-zeros.so /opt/rocm/lib/libamdhip64.so.7.16.26361-25e14349f2",
+        "rocm-runtime commit",
+        "all zeros",
+    ),
+    Lie("hash-unknown", "COPY rccl-unknown.so /opt/rocm/lib/librccl.so.1.0", "rccl commit", "no git history"),
+    Lie("dirty-build", "COPY rccl-dirty.so /opt/rocm/lib/librccl.so.1.0", "rccl commit", "changed files"),
+    Lie(
+        "other-commit-of-the-same-version",
+        "COPY rccl-other-commit.so /opt/rocm/lib/librccl.so.1.0",
+        "rccl commit",
+        "7da4302",
+    ),
+    Lie("literal-that-lies", "COPY rccl-lying-literal.so /opt/rocm/lib/librccl.so.1.0", "rccl version", "two builds"),
+    Lie(
+        "wrong-architecture",
+        "COPY rccl-wrong-arch.so /opt/rocm/lib/librccl.so.1.0",
+        "architectures of librccl.so.1.0",
+        "gfx906",
+    ),
+    Lie("library-removed", "RUN rm /opt/rocm/lib/librccl*", "rccl library", "removed"),
+    Lie("link-that-dangles", "RUN rm /opt/rocm/lib/librccl.so.1.0", "rccl library", "dangling"),
+    Lie(
+        "replaced-after-its-record",
+        "RUN mkdir -p /usr/share/imagepins/provenance && cd /usr/share/imagepins/provenance && "
+        "{ echo 'commit: 1c0ab425abda9d1fd80fa977c253556b14eb140b'; echo 'dirty: no'; "
+        "sha256sum /opt/rocm/lib/librccl.so.1.0; } >rccl.txt\nCOPY rccl-again.so /opt/rocm/lib/librccl.so.1.0",
+        "rccl build record",
+        "replaced after",
+    ),
+    Lie(
+        "loaded-beside-its-record",
+        "RUN mkdir -p /usr/share/imagepins/provenance && cp /opt/rocm/lib/librccl.so.1.0 /opt/built.so && "
+        "{ echo 'commit: 1c0ab425abda9d1fd80fa977c253556b14eb140b'; echo 'dirty: no'; sha256sum /opt/built.so; } "
+        ">/usr/share/imagepins/provenance/rccl.txt",
+        "rccl build record",
+        "did not install",
+    ),
+    Lie("env-missing", "ENV RCCL_DDA_FABRIC_MAXBLOCKS=", "env RCCL_DDA_FABRIC_MAXBLOCKS", "replaced"),
+    Lie("env-of-another-value", "ENV RCCL_DDA_FABRIC_MAXBLOCKS=256", "env RCCL_DDA_FABRIC_MAXBLOCKS", "256"),
+    Lie("env-left-over", "ENV OLD_WORKAROUND=1", "env OLD_WORKAROUND", "does not hold"),
+    Lie("search-path-with-an-empty-element", "ENV LD_LIBRARY_PATH=/opt/rocm/lib:", "LD_LIBRARY_PATH", "empty element"),
+    Lie("search-path-with-a-relative-element", "ENV LD_LIBRARY_PATH=lib:/opt/rocm/lib", "LD_LIBRARY_PATH", "relative"),
+    Lie(
+        "version-file-echoes-the-request",
+        "COPY rccl-old.so /opt/rocm/lib/librccl.so.1.0\n"
+        "RUN mkdir /app && echo 'RCCL_COMMIT: 1c0ab425abda9d1fd80fa977c253556b14eb140b' >/app/versions.txt",
+        "rccl commit",
+        "0d2c4fd",
+    ),
+    Lie(
+        "version-file-claims-another",
+        "RUN mkdir /app && echo 'RCCL_COMMIT: 7da43026e4f2ef7600433c38c820732f7a205d22' >/app/versions.txt",
+        "rccl commit (version file",
+        "7da4302",
+        status=Status.FINDING,
+    ),
+    Lie(
+        "label-claims-another",
+        "LABEL com.example.rccl.version=2.30.7",
+        "rccl version (label",
+        "2.30.7",
+        status=Status.FINDING,
+    ),
+    Lie("env-claims-another", "ENV NCCL_VERSION=2.15.5", "rccl version (ENV", "2.15.5", status=Status.FINDING),
+    Lie(
+        "preloaded-second-copy",
+        "COPY rccl-old.so /opt/hook/librccl.so.1\nENV LD_PRELOAD=/opt/hook/librccl.so.1",
+        "rccl version",
+        "LD_PRELOAD",
+    ),
+    Lie(
+        "load-that-hangs",
+        "COPY hip-hangs.so /opt/rocm/lib/libamdhip64.so.7.16.26361-25e14349f2",
+        "load libamdhip64.so.7",
+        "hangs",
+    ),
+    Lie("load-that-crashes", "COPY rccl-crashes.so /opt/rocm/lib/librccl.so.1.0", "load librccl.so.1", "crashes"),
+    Lie(
+        "load-with-an-undefined-symbol",
+        "COPY rccl-undefined.so /opt/rocm/lib/librccl.so.1.0",
+        "load librccl.so.1",
+        "rsmi_init",
+    ),
+    Lie(
+        "copy-below-a-name-that-is-no-utf-8",
+        'COPY rccl-old.so /tmp/librccl.so.1\nRUN d=$(printf \'/opt/\\377\'); mkdir "$d" && mv /tmp/librccl.so.1 "$d/"',
+        "rccl copies of librccl.so",
+        "xff",
+    ),
+    Lie(
+        "gate-that-the-program-decides-otherwise",
+        f"RUN d={SITE}/vllm/v1/simple_kv_offload; mkdir -p $d && touch {SITE}/vllm/__init__.py && "
+        "printf 'import ctypes\\n"
+        'ctypes.CDLL("libamdhip64.so.7")\\ndef _copy_flags_for_hip_version(v):\\n    return 0\\n\' >$d/cuda_mem_ops.py',
+        "gate prefer_ce_batch_copy in the program",
+        "otherwise",
+    ),
+    Lie(
+        "required-gate-off",
+        "COPY hip-old-gate.so /opt/rocm/lib/libamdhip64.so.7.16.26361-25e14349f2",
+        "gate prefer_ce_batch_copy",
+        "does not hold",
+    ),
+    Lie(
+        "package-of-another-version",
+        package("1.3-1"),
+        "libhello package",
+        "1.3-1",
+        image="package",
+    ),
+    Lie(
+        "package-removed-but-configured",
+        package("1.2-1", "deinstall ok config-files"),
+        "libhello package",
+        "not installed",
+        image="package",
+    ),
+    Lie(
+        "file-of-no-package-loaded",
+        package("1.2-1") + " && echo /usr/lib/librccl.so.1 >/var/lib/dpkg/info/libhello1.list",
+        "libhello owner",
+        "/opt/rocm/lib",
+        image="package",
+    ),
+    Lie("wheel-replaced-later", wheel("kernel-pack", "1.0"), "kernels package", "by pip", image="python"),
+    Lie(
+        "wheel-files-overwritten",
+        wheel("kernel-pack", "2.0") + f" && echo 'x = 1' >{SITE}/kernel_pack.py && echo 'kernel_pack.py,sha256=AAAA,6' "
+        f">{SITE}/kernel_pack-2.0.dist-info/RECORD",
+        "kernels files",
+        "overwritten",
+        image="python",
+    ),
+    Lie(
+        "wheel-metadata-twice",
+        wheel("kernel-pack", "2.0") + "\n" + wheel("Kernel_Pack", "1.9"),
+        "kernels package",
+        "left behind",
+        image="python",
+    ),
+    Lie(
+        "packages-that-do-not-fit",
+        wheel("kernel-pack", "2.0") + "\n" + wheel("app", "1.0", "Requires-Dist: kernel-pack==1.0"),
+        "app needs kernel-pack",
+        "do not fit",
+        image="python",
+    ),
+    Lie(
+        "editable-install-shadowed",
+        f"RUN mkdir -p /src/vllm {SITE}/vllm && touch /src/vllm/__init__.py {SITE}/vllm/__init__.py && "
+        f"echo /src >{SITE}/__editable__.vllm.pth",
+        "vllm module vllm",
+        "/src/vllm",
+        image="editable",
+    ),
+    Lie(
+        "version-of-another-commit",
+        wheel("vllm", "0.21.0+gabcdef0"),
+        "vllm commit",
+        "abcdef0",
+        image="editable",
+    ),
+    Lie(
+        "version-that-is-a-fallback",
+        wheel("vllm", "0.0.0"),
+        "vllm commit",
+        "nothing",
+        image="editable",
+        status=Status.UNPROVEN,
+    ),
+    Lie(
+        "checkout-of-another-commit",
+        "RUN mkdir -p /src/.git && cd /src/.git && echo 'ref: refs/heads/main' >HEAD && "
+        "echo 'bbbbbbbbbbbbbbbbbbbbcccccccccccccccccccc refs/heads/main' >packed-refs && "
+        "printf '[remote \"origin\"]\\n\\turl = https://upstream.example/vllm\\n' >config && chown -R 1234 /src",
+        "vllm commit",
+        "bbbbbbb",
+        image="editable",
+    ),
+]
+
+HONEST = {
+    "nothing-odd": "",
+    "links-everywhere": "RUN mkdir -p /opt/venv && ln -s /opt/rocm /opt/venv/sdk && ln -s .. /opt/rocm/loop && "
+    "ln -s librccl.so.1.0 /opt/rocm/lib/librccl.so && ln -s self /opt/self",
+    "hard-link-of-the-same-content": "RUN cd /opt/rocm/lib && ln librccl.so.1.0 librccl.so.1.0.70101 && ldconfig",
+    "same-bytes-in-two-trees": "COPY rccl.so /opt/other/lib/librccl.so.1",
+    "hard-link-under-the-stock-name": "RUN cd /opt/rocm/lib && ln libamdhip64.so.7.16.26361-25e14349f2 "
+    "libamdhip64.so.7.15.26333-0000000",
+    "extra-architecture": "COPY rccl-extra-arch.so /opt/rocm/lib/librccl.so.1.0",
+    "other-locale": "ENV LC_ALL=de_DE.ISO-8859-1 PYTHONIOENCODING=latin-1",
+    "other-user": "RUN mkdir -m 700 /secret\nUSER 12345:12345",
+    "banner-and-deaf-entrypoint": 'RUN printf "#!/bin/sh\\necho BANNER\\nsleep 1000\\n" >/entry && chmod +x /entry\n'
+    'ENTRYPOINT ["/entry"]\nCMD ["ignored"]',
+    "noisy-python-start": f"RUN echo 'print(\"hello from sitecustomize\" * 1000)' >{SITE}/sitecustomize.py",
+    "noisy-library": "COPY rccl-noisy.so /opt/rocm/lib/librccl.so.1.0",
+    "script-with-a-library-name": "RUN echo 'GROUP ( /opt/rocm/lib/librccl.so.1 )' >/opt/librccl.so && "
+    "mkfifo /opt/librccl.so.2 && mkdir /opt/librccl.so.3",
+    "python-path-with-a-trap": "RUN mkdir /trap && echo 'raise SystemExit(3)' >/trap/json.py\nENV PYTHONPATH=/trap",
+    "volume-and-workdir": "VOLUME /data\nWORKDIR /not/there/yet",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _images(lab: Lab) -> None:
+    stages = {lie.name: lie.lines for lie in LIES} | HONEST
+    lab.build(stages)
+
+
+def named(report: Report, name: str, status: Status) -> Check:
+    """The check whose name begins so."""
+    found = [check for check in report.checks if check.name.startswith(name) and check.status is status]
+    told = "\n".join(f"{check.status} {check.name}: {check.found} {check.cause}" for check in report.checks)
+    assert found, f"no check {name!r} is {status} in\n{report.outcome} {report.message}\n{told}"
+    return found[0]
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.name)
+def test_lie_is_caught_with_its_cause(lie: Lie, verify_image: Callable[..., Report]) -> None:
+    report = verify_image(lie.name, image=lie.image)
+
+    check = named(report, lie.check, lie.status)
+    assert lie.says in f"{check.found} {check.cause} {check.file}"
+    assert not report.is_good(strict=True)
+    assert report.is_good() is (lie.status is not Status.FAILED)
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_oddity_raises_no_alarm(name: str, verify_image: Callable[..., Report]) -> None:
+    report = verify_image(name)
+
+    assert [check for check in report.checks if check.status is Status.FAILED] == []
+    assert report.is_good()

@@ -1,0 +1,155 @@
+"""Libraries of a pin: there and loadable, in one build only, and still what its build recorded."""
+
+import posixpath
+from collections.abc import Iterator
+from dataclasses import replace
+
+from imagepins.pins.model import Pin, PinSet, Target
+from imagepins.verify.checks.making import pin_check
+from imagepins.verify.claims import changed, record_has, record_of
+from imagepins.verify.components import Component
+from imagepins.verify.findings import Check, Rank, Status
+from imagepins.verify.observed import Library, Observed
+
+
+def check_present(pin: Pin, component: Component, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    """The library must be there, and something must be able to load it."""
+    for family in component.libraries:
+        files = [each for each in observed.libraries if each.family == family]
+        usable = [each for each in files if not each.error]
+        if not usable:
+            cause = f"{files[0].path}: {files[0].error}" if files else "removed, or never installed"
+            where = files[0].path if files else ""
+            yield pin_check(
+                pin,
+                pins,
+                "library",
+                Status.FAILED,
+                expected=family,
+                found="none",
+                rank=Rank.FILE,
+                file=where,
+                cause=cause,
+            )
+        elif not observed.mapped(family):
+            errors = [load.error for load in observed.loads if load.error and load.is_implied] or ["nothing loads it"]
+            yield pin_check(
+                pin,
+                pins,
+                "library",
+                Status.FAILED,
+                expected=f"{family} loads",
+                found="does not load",
+                rank=Rank.FILE,
+                file=usable[0].path,
+                cause=errors[0],
+            )
+
+
+def check_record(pin: Pin, component: Component | None, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    record = record_of(pin, observed)
+    if record is None or not record.files:
+        return
+    differing = changed(record)
+    loose = [
+        each.path
+        for family in (component.libraries if component else ())
+        for _, each in observed.mapped(family)
+        if not record_has(record, each.path)
+    ]
+    wrong = differing or loose
+    yield pin_check(
+        pin,
+        pins,
+        "build record",
+        Status.FAILED if wrong else Status.PASSED,
+        expected=f"{len(record.files)} files as built",
+        found=f"{len(wrong)} not as built" if wrong else "all as built",
+        rank=Rank.FILE,
+        file=wrong[0] if wrong else record.path,
+        how=record.path,
+        cause="replaced after the build installed it"
+        if differing
+        else "a process maps a file that the build did not install"
+        if loose
+        else "",
+    )
+
+
+def check_copies(pin: Pin, family: str, target: Target, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    files = [each for each in observed.libraries if each.family == family and not each.error]
+    kinds = {each.identity for each in files}
+    reason = next((why for name, why in target.allow_copies.items() if _names_family(name, family, files)), None)
+    taken = {each.path for _, each in observed.mapped(family)}
+    listed = "; ".join(f"{each.path}{' (loaded)' if each.path in taken else ''}" for each in files)
+    if len(kinds) > 1:
+        yield pin_check(
+            pin,
+            pins,
+            f"copies of {family}",
+            Status.FINDING if reason else Status.FAILED,
+            expected="one",
+            found=f"{len(kinds)} different",
+            rank=Rank.FILE,
+            file=listed,
+            how="build ids and contents",
+            cause=f"allowed: {reason}" if reason else _copies_cause(files, taken),
+        )
+    elif len({each.sha256 for each in files}) > 1:
+        yield pin_check(
+            pin,
+            pins,
+            f"copies of {family}",
+            Status.FINDING,
+            expected="one",
+            found="one build, other bytes",
+            rank=Rank.FILE,
+            file=listed,
+            how="build ids and sha256",
+            cause="patched or stripped after the build",
+        )
+
+
+def _names_family(name: str, family: str, files: list[Library]) -> bool:
+    return name == family or any(name in (each.soname, *each.names, *each.links) for each in files)
+
+
+def _copies_cause(files: list[Library], taken: set[str]) -> str:
+    others = [each.path for each in files if each.path not in taken]
+    return (
+        f"a second, different copy lies in {others[0].rpartition('/')[0] or '/'}" if others else "processes load both"
+    )
+
+
+def with_cause(check: Check, component: Component, observed: Observed) -> Check:
+    """A failed check of a mapped file, with the reason why the loader takes that file where there are others."""
+    if check.status is not Status.FAILED or check.rank is not Rank.MAPPED:
+        return check
+    for family in component.libraries:
+        kinds = {each.identity for each in observed.libraries if each.family == family and not each.error}
+        for load, mapped in observed.mapped(family):
+            if mapped.path == check.file and len(kinds) > 1:
+                return replace(check, cause=why_taken(observed, mapped.path, load.what))
+    return check
+
+
+def why_taken(observed: Observed, path: str, consumer: str) -> str:
+    """The likely reason why the loader takes a file: the search path that leads to its folder."""
+    folder = path.rpartition("/")[0]
+    if path in observed.env.get("LD_PRELOAD", "").replace(":", " ").split():
+        return "LD_PRELOAD names it"
+    for user in (user for load in observed.loads if load.what == consumer for user in load.users):
+        kind = "RPATH" if user["rpath"] else "RUNPATH"
+        if leads_to(user[kind.lower()], user["path"], folder):
+            beats = ", which beats LD_LIBRARY_PATH" if kind == "RPATH" else ""
+            return f"the {kind} of {user['path']} leads to {folder}{beats}"
+    if folder in observed.env.get("LD_LIBRARY_PATH", "").split(":"):
+        return f"LD_LIBRARY_PATH puts {folder} first"
+    return f"the loader finds {folder} first: ld.so.conf, or a link that ldconfig made"
+
+
+def leads_to(search_path: str, user: str, folder: str) -> bool:
+    """Whether a search path, with $ORIGIN as the folder of its user, has ``folder`` among its elements."""
+    origin = user.rpartition("/")[0]
+    parts = search_path.replace("${ORIGIN}", origin).replace("$ORIGIN", origin).split(":")
+    return any(posixpath.normpath(part) == folder for part in parts if part)

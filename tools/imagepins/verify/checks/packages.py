@@ -1,0 +1,138 @@
+"""Packages of the distribution and of Python: is the pinned version installed, and are its files still its own?"""
+
+import re
+from collections.abc import Iterator
+
+from imagepins.pins.model import AptPin, PinSet, PypiPin, Target
+from imagepins.verify.checks.libraries import why_taken
+from imagepins.verify.checks.making import pin_check
+from imagepins.verify.components import Component
+from imagepins.verify.findings import Check, Rank, Status
+from imagepins.verify.judge import versions_match
+from imagepins.verify.observed import Distribution, Observed
+from imagepins.verify.probes import used_distributions
+
+
+def check_apt(pin: AptPin, component: Component | None, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    found = [each for each in observed.packages if each.name == pin.apt]
+    installed = next((each for each in found if each.is_installed), None)
+    version = installed.version if installed else "not installed"
+    is_right = installed is not None and apt_matches(pin.version, version)
+    yield pin_check(
+        pin,
+        pins,
+        "package",
+        Status.PASSED if is_right else Status.FAILED,
+        expected=f"{pin.apt} {pin.version}",
+        found=version,
+        rank=Rank.PACKAGE,
+        file="/var/lib/dpkg/status",
+        how="dpkg",
+        cause="" if is_right else _apt_cause(version),
+    )
+    strangers = [
+        (load, each)
+        for family in (component.libraries if component else ())
+        for load, each in observed.mapped(family)
+        if installed and installed.files and each.path not in installed.files
+    ]
+    if strangers:
+        load, mapped = strangers[0]
+        yield pin_check(
+            pin,
+            pins,
+            "owner",
+            Status.FAILED,
+            expected=f"a file of {pin.apt}",
+            found=mapped.path,
+            rank=Rank.MAPPED,
+            file=mapped.path,
+            how=f"mapped by '{load.what}'",
+            cause=why_taken(observed, mapped.path, load.what),
+        )
+
+
+def apt_matches(expected: str, found: str) -> bool:
+    """Whether a Debian version is the pinned one: whole, without its epoch, or its upstream part."""
+    plain = found.partition(":")[2] if re.match(r"\d+:", found) else found
+    return expected in (found, plain, plain.rpartition("-")[0] or plain)
+
+
+def _apt_cause(version: str) -> str:
+    if version == "not installed":
+        return "the package was removed, or never installed"
+    return "another version was installed: the image is older than the pin, or a later step upgraded the package"
+
+
+def check_pypi(pin: PypiPin, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    used = used_distributions(observed, (pin.pypi,))
+    versions = sorted({each.version for each in used})
+    is_right = bool(used) and all(versions_match(pin.version, version) for version in versions)
+    yield pin_check(
+        pin,
+        pins,
+        "package",
+        Status.PASSED if is_right else Status.FAILED,
+        expected=f"{pin.pypi} {pin.version}",
+        found=" and ".join(versions) or "not installed",
+        rank=Rank.PACKAGE,
+        file=used[0].path if used else "",
+        how="package metadata",
+        cause="" if is_right else _pypi_cause(used),
+    )
+    for each in used:
+        if each.changed:
+            yield pin_check(
+                pin,
+                pins,
+                "files",
+                Status.FAILED,
+                expected="as the wheel installed them",
+                found=f"{len(each.changed)} changed",
+                rank=Rank.FILE,
+                file=each.changed[0],
+                how=f"{each.path}/RECORD",
+                cause="overwritten after the package was installed",
+            )
+
+
+def _pypi_cause(used: list[Distribution]) -> str:
+    if not used:
+        return "the package was removed, or never installed for the image's Python"
+    if len(used) > 1:
+        return f"{len(used)} metadata folders of one package: an older one was left behind"
+    by = f" by {used[0].installer}" if used[0].installer else ""
+    origin = f" from {used[0].origin}" if used[0].origin else ""
+    return f"installed{by}{origin}; a later step replaced the pinned package"
+
+
+def check_conflicts(target: Target, observed: Observed) -> Iterator[Check]:
+    """Pinned Python packages must not need other versions of one another than the image has."""
+    names = [str(pin.pypi) for pin in target.all_pins.values() if isinstance(pin, PypiPin)]
+    if not names:
+        return
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    used = {canonicalize_name(name): used_distributions(observed, (name,)) for name in names}
+    for holder in (each for found in used.values() for each in found):
+        for need in holder.needs:
+            try:
+                requirement = Requirement(need)
+            except InvalidRequirement:
+                continue
+            if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+                continue
+            for other in used.get(canonicalize_name(requirement.name), ()):
+                if not requirement.specifier.contains(other.version, prereleases=True):
+                    yield Check(
+                        name=f"{holder.name} needs {requirement.name}",
+                        subject=holder.name,
+                        status=Status.FAILED,
+                        expected=need,
+                        found=other.version,
+                        rank=Rank.PACKAGE,
+                        file=other.path,
+                        how="package metadata",
+                        cause="two pins that do not fit each other, or a step that installed without dependencies",
+                    )
