@@ -1,6 +1,7 @@
 """``tools/engine base``: the base image is there afterwards, and says how it was made."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -129,7 +130,8 @@ def test_two_runs_at_once_make_the_base_once(fake: Fake) -> None:
 @pytest.mark.usefixtures("at_engine")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_interrupted_run_leaves_nothing(work: Path, fake: Fake, number: int) -> None:
-    log = fake("debootstrap", f"{SMALL}\nsleep 61 & echo $! >>$LOG; sleep 62")
+    mark = f"6{os.getpid()}"
+    log = fake("debootstrap", f"{SMALL}\nsleep {mark}.1 & echo started >>$LOG; sleep {mark}.2")
     process = command(f"{CLOSED}/debian:interrupted-slim")
     while len(log.read_text().splitlines()) < 2:
         time.sleep(0.02)
@@ -139,7 +141,7 @@ def test_interrupted_run_leaves_nothing(work: Path, fake: Fake, number: int) -> 
     assert (process.returncode, out) == (130, "")
     assert err.endswith("interrupted\n")
     assert list(work.iterdir()) == []
-    assert run(["pgrep", "-f", "sleep 6[12]"], check=False).stdout == ""
+    assert run(["pgrep", "-f", rf"sleep {mark}\.[12]"], check=False).stdout == ""
     assert find_base(f"{CLOSED}/debian:interrupted-slim") is None
 
 
@@ -147,7 +149,8 @@ def test_interrupted_run_leaves_nothing(work: Path, fake: Fake, number: int) -> 
 def test_directory_of_a_killed_run_is_removed_and_its_processes_end_with_it(
     work: Path, fake: Fake, said: list[str]
 ) -> None:
-    log = fake("debootstrap", f"{SMALL}\nsleep 63")
+    mark = f"7{os.getpid()}"
+    log = fake("debootstrap", f"{SMALL}\nsleep {mark}")
     process = command(f"{CLOSED}/debian:killed-slim")
     while not log.read_text():
         time.sleep(0.02)
@@ -157,7 +160,7 @@ def test_directory_of_a_killed_run_is_removed_and_its_processes_end_with_it(
     fake("debootstrap", SMALL)
     assert ensure_base(said.append, ref=f"{CLOSED}/debian:killed-slim").origin == "debootstrap"
     assert list(work.iterdir()) == []
-    assert run(["pgrep", "-f", "sleep 63"], check=False).stdout == ""
+    assert run(["pgrep", "-f", f"sleep {mark}"], check=False).stdout == ""
 
 
 @pytest.mark.usefixtures("at_engine")
