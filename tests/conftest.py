@@ -1,6 +1,7 @@
 """What all tests share: an environment in which git asks nobody and the network cannot be reached by accident."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +41,10 @@ class Upstream:
     def git(self, *arguments: str, stdin: str | None = None) -> str:
         """Run git in the repository and return what it prints."""
         command = ["git", "-c", "advice.nestedTag=false", *arguments]
-        done = subprocess.run(command, cwd=self.path, input=stdin, capture_output=True, text=True, check=False)
+        settings = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        names = (f"GIT_{role}_{key}" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL"))
+        env = {**os.environ, **settings, **dict.fromkeys(names, "test@example.org")}
+        done = subprocess.run(command, cwd=self.path, input=stdin, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"git {' '.join(arguments)}: {done.stderr}"
         return done.stdout.strip()
 
@@ -63,31 +67,38 @@ class Upstream:
         return self.sha("HEAD")
 
 
+def _start_upstream(path: Path) -> Upstream:
+    """An empty repository with a branch ``main``, which serves partial clones as hosts do."""
+    path.mkdir()
+    made = Upstream(path)
+    made.git("init", "--quiet", "--initial-branch=main")
+    made.git("config", "uploadpack.allowFilter", "true")
+    return made
+
+
 @pytest.fixture
 def new_upstream(tmp_path: Path) -> Callable[..., Upstream]:
-    """Makes empty repositories with a branch ``main``, which serve partial clones as hosts do."""
-
-    def make(name: str = "upstream") -> Upstream:
-        path = tmp_path / name
-        path.mkdir()
-        made = Upstream(path)
-        made.git("init", "--quiet", "--initial-branch=main")
-        made.git("config", "uploadpack.allowFilter", "true")
-        return made
-
-    return make
+    """Makes empty repositories below the test's directory."""
+    return lambda name="new": _start_upstream(tmp_path / name)
 
 
 @pytest.fixture
-def upstream(new_upstream: Callable[..., Upstream]) -> Upstream:
-    """A small repository with every trap in it.
+def upstream(tmp_path: Path, _trap_template: Path) -> Upstream:
+    """A small repository with every trap in it, see ``_trap_template``."""
+    shutil.copytree(_trap_template, tmp_path / "upstream", symlinks=True)
+    return Upstream(tmp_path / "upstream")
+
+
+@pytest.fixture(scope="session")
+def _trap_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made once, copied for each test.
 
     main: c1..c5, then the squash of pull 7. Branches ``rel`` (c4), ``foo/main`` (c1), ``users/x/main`` (c2),
     ``deadbeef`` (c3); tags ``v1`` (annotated, c3), ``v1nested`` (a tag of v1), ``light`` (c3), ``rel`` (c2),
     ``20260817`` (c4). Pull 7: two commits on c4, squash-merged. Pull 8: force-pushed; ``refs/old8`` names what it was,
     which no clone sees. ``refs/keep/cN`` likewise name the commits for the tests.
     """
-    made = new_upstream()
+    made = _start_upstream(tmp_path_factory.mktemp("traps") / "template")
     for number in range(1, 6):
         made.commit(f"c{number}", f=f"{number}\n")
         made.git("update-ref", f"refs/keep/c{number}", "HEAD")
@@ -114,4 +125,4 @@ def upstream(new_upstream: Callable[..., Upstream]) -> Upstream:
     made.git("branch", "--quiet", "-D", "p8")
     made.git("config", "uploadpack.hideRefs", "refs/keep")
     made.git("config", "--add", "uploadpack.hideRefs", "refs/old8")
-    return made
+    return made.path

@@ -5,10 +5,10 @@ from dataclasses import replace
 from imagepins.bump.move import Move, Options
 from imagepins.errors import NetworkError, RefError
 from imagepins.gitrepo.cache import Repository, commits_of, fetch_commit
-from imagepins.gitrepo.history import count, describe_commits, log
+from imagepins.gitrepo.history import LOG_LIMIT, describe_commits, log
 from imagepins.gitrepo.patches import contained_as
 from imagepins.gitrepo.submodules import submodules_moved
-from imagepins.gitrepo.trees import load_paths, lookup
+from imagepins.gitrepo.trees import lookup, touching
 from imagepins.gitrepo.url import web_url
 from imagepins.pins.model import GitPin, Patch
 
@@ -54,10 +54,10 @@ def _with_log(move: Move, pin: GitPin, repository: Repository, old: str) -> Move
     """Commits of the way forward; for a step back, those that are given up."""
     new = move.new.id or ""
     first, last = (old, new) if not move.relation or move.relation.ahead else (new, old)
-    if pin.path:
-        load_paths(repository, first, last, pin.path)
-    under = count(repository, first, last, pin.path) if pin.path else None
-    return replace(move, under_path=under, log=log(repository, first, last, pin.path))
+    if not pin.path:
+        return replace(move, log=log(repository, first, last))
+    found = touching(repository, first, last, pin.path)
+    return replace(move, under_path=len(found), log=found[:LOG_LIMIT])
 
 
 def patch_notes(pin: GitPin, repository: Repository, commit: str) -> tuple[str, ...]:

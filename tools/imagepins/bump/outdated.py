@@ -12,10 +12,10 @@ from imagepins.bump.move import UNKNOWN_COMMIT, Options
 from imagepins.bump.run import propose_other
 from imagepins.errors import ImagePinsError, NetworkError
 from imagepins.gitrepo.cache import Repository, commits_of
-from imagepins.gitrepo.history import count, relate
+from imagepins.gitrepo.history import relate
 from imagepins.gitrepo.pulls import PullState, pull_state
 from imagepins.gitrepo.resolve import fetch_known, reaching, short_name
-from imagepins.gitrepo.trees import load_paths
+from imagepins.gitrepo.trees import touching
 from imagepins.gitrepo.versions import VersionNotFound, version_at
 from imagepins.pins.model import GitPin, ImagePin, Pin, PinSet, UrlPin
 
@@ -123,10 +123,10 @@ def _with_distance(status: Status, pin: GitPin, repository: Repository, current:
     if not behind or not pin.path:
         return status
     try:
-        load_paths(repository, current, latest, pin.path)
+        found = touching(repository, current, latest, pin.path)
     except NetworkError as error:
         return replace(status, unknown=(*status.unknown, f"commits under the path ({error})"))
-    return replace(status, under_path=count(repository, current, latest, pin.path))
+    return replace(status, under_path=len(found))
 
 
 def _version_differs(pin: GitPin, repository: Repository, current: str) -> list[str]:

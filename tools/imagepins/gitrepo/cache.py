@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,8 +19,9 @@ from imagepins.errors import NetworkError
 from imagepins.gitrepo.command import FETCH_SECONDS, git, git_remote, last_words
 from imagepins.gitrepo.url import check_url, mirrored
 
-# Local reading must not fall back to the network one object at a time.
-_NO_LAZY_FETCH = ("-c", "remote.origin.promisor=false")
+# Given with each fetch and never stored: with these in the cache's configuration, git would fetch whatever it misses
+# while reading, one object at a time.
+_PARTIAL = ("-c", "remote.origin.promisor=true", "-c", "remote.origin.partialclonefilter=tree:0")
 _COMMITS_ONLY = "--filter=tree:0"
 
 
@@ -45,6 +47,9 @@ def open_repository(url: str, mirrors: Mapping[str, str], root: Path, *, is_offl
     name = re.sub(r"[^a-z0-9.]+", "-", url.lower().removesuffix(".git")).strip("-")[-60:]
     path = root / "git" / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}.git"
     repository = Repository(url, address, path, is_offline)
+    if (path / "shallow").exists():
+        # The server's history was cut off; it may be whole now.
+        shutil.rmtree(path)
     if not (path / "imagepins").exists():
         _create(repository)
     return repository
@@ -87,7 +92,7 @@ def fetch_objects(repository: Repository, ids: Iterable[str]) -> str | None:
 
 def read(repository: Repository, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
     """What git says of the cache, without asking the server. Raises ProcessFailed."""
-    return git([*_NO_LAZY_FETCH, *arguments], cwd=repository.path, stdin=stdin, check=check).stdout
+    return git(arguments, cwd=repository.path, stdin=stdin, check=check).stdout
 
 
 def commits_of(repository: Repository, expressions: Iterable[str]) -> dict[str, str | None]:
@@ -114,9 +119,7 @@ def _create(repository: Repository) -> None:
     repository.path.mkdir(parents=True, exist_ok=True)
     with _locked(repository):
         git(["init", "--quiet", "--bare", "--template=", "--object-format=sha1", "."], cwd=repository.path)
-        settings = {"url": repository.address, "promisor": "true", "partialclonefilter": "tree:0"}
-        for key, value in settings.items():
-            git(["config", f"remote.origin.{key}", value], cwd=repository.path)
+        git(["config", "remote.origin.url", repository.address], cwd=repository.path)
         (repository.path / "imagepins").write_text(f"{repository.url}\n")
 
 
@@ -124,8 +127,15 @@ def _fetch(
     repository: Repository, arguments: list[str], settings: Iterable[str] = (), *, stdin: str | None = None
 ) -> str | None:
     quiet = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]
+    # A shallow server's refs are taken as well, so that its state is known; without this git would look for the
+    # missing parents in a process of its own, which would look for them in a process of its own.
+    quiet.append("--update-shallow")
     done = git_remote(
-        [*settings, *quiet, *arguments], url=repository.url, cwd=repository.path, stdin=stdin, timeout=FETCH_SECONDS
+        [*_PARTIAL, *settings, *quiet, *arguments],
+        url=repository.url,
+        cwd=repository.path,
+        stdin=stdin,
+        timeout=FETCH_SECONDS,
     )
     return None if done.code == 0 else last_words(done.stderr)
 

@@ -80,6 +80,7 @@ def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
         "GCM_INTERACTIVE": "never",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_PAGER": "cat",
+        "GIT_NO_LAZY_FETCH": "1",
         "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes -oConnectTimeout={STALL_SECONDS}",
         "GIT_ALLOW_PROTOCOL": env.get("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"),
     }

@@ -1,13 +1,13 @@
 """Commits in the cache → who, when, in which relation to one another, and what lies between them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from imagepins.errors import NetworkError
 from imagepins.gitrepo.cache import Repository, read
 
 LOG_LIMIT = 20
-_FIELDS = "%H%x00%T%x00%cI%x00%an%x00%s"
+_FIELDS = "%H%x00%T%x00%cI%x00%an%x00%s%x00%P"
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Commit:
     date: str
     author: str
     subject: str
+    parents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,28 +76,18 @@ def merge_base(repository: Repository, one: str, other: str) -> str | None:
     return found[0] if found else None
 
 
-def log(
-    repository: Repository, old: str, new: str, paths: Sequence[str] = (), *, limit: int | None = LOG_LIMIT
-) -> tuple[Commit, ...]:
-    """Commits of ``new`` that ``old`` lacks, newest first; with ``paths`` only those that touch them.
-
-    The trees along ``paths`` must be in the cache, see ``trees.load_paths``.
-    """
+def log(repository: Repository, old: str, new: str, *, limit: int | None = LOG_LIMIT) -> tuple[Commit, ...]:
+    """Commits of ``new`` that ``old`` lacks, newest first."""
     capped = [f"--max-count={limit}"] if limit is not None else []
-    arguments = ["--literal-pathspecs", "log", "-z", f"--format={_FIELDS}", *capped, new, f"^{old}", "--", *paths]
-    return tuple(_parsed(read(repository, *arguments)))
-
-
-def count(repository: Repository, old: str, new: str, paths: Sequence[str] = ()) -> int:
-    """How many commits ``log`` without limit would give."""
-    return int(read(repository, "--literal-pathspecs", "rev-list", "--count", new, f"^{old}", "--", *paths))
+    return tuple(_parsed(read(repository, "log", "-z", f"--format={_FIELDS}", *capped, new, f"^{old}", "--")))
 
 
 def _parsed(text: str) -> Iterable[Commit]:
     # -z ends each record with the byte that also parts its fields.
     fields = text.split("\0")
-    for start in range(0, len(fields) - 4, 5):
-        yield Commit(*fields[start : start + 5])
+    for start in range(0, len(fields) - 5, 6):
+        sha, tree, date, author, subject, parents = fields[start : start + 6]
+        yield Commit(sha, tree, date, author, subject, tuple(parents.split()))
 
 
 def _refuse_shallow(repository: Repository) -> None:

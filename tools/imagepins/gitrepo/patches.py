@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from imagepins.gitrepo.cache import Repository, read
 from imagepins.gitrepo.command import git
-from imagepins.gitrepo.history import describe_commits, is_ancestor, log, merge_base
-from imagepins.gitrepo.trees import EMPTY_TREE, load_difference, load_paths
+from imagepins.gitrepo.history import describe_commits, is_ancestor, merge_base
+from imagepins.gitrepo.trees import EMPTY_TREE, load_difference, touching
 
 CANDIDATE_LIMIT = 500
 
@@ -44,8 +44,7 @@ def find_equivalent(repository: Repository, patch: str | None, files: Sequence[s
         return None
     # Every commit with this change touches each of the files; one of them is enough to narrow the search.
     narrow = min(files, key=lambda path: (path.count("/"), path))
-    load_paths(repository, base, tip, [narrow])
-    for commit in reversed(log(repository, base, tip, [narrow], limit=CANDIDATE_LIMIT)):
+    for commit in reversed(touching(repository, base, tip, [narrow])[:CANDIDATE_LIMIT]):
         if commit_patch_id(repository, commit.sha) == patch:
             return commit.sha
     return None

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 from imagepins.errors import NetworkError
 from imagepins.gitrepo.cache import Repository, fetch_objects, read
+from imagepins.gitrepo.history import Commit, describe_commits, log
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 MODE_TREE = "040000"
 MODE_SUBMODULE = "160000"
-_RANGE_LIMIT = 20_000
+RANGE_LIMIT = 20_000
+"""Commits beyond which a range is not searched: one request would carry them all."""
 _NOTHING = "0" * 40
 _RAW = re.compile(r":(?P<old_mode>\d{6}) (?P<mode>\d{6}) (?P<old>[0-9a-f]{40}) (?P<id>[0-9a-f]{40}) \w\t(?P<name>.*)")
 
@@ -46,15 +48,25 @@ def lookup(repository: Repository, trees: Iterable[str], paths: Sequence[str]) -
     return reached
 
 
-def load_paths(repository: Repository, old: str, new: str, paths: Sequence[str]) -> None:
-    """Bring in the trees that ``history.log`` and ``count`` need for ``paths``. Raises ObjectsUnavailable."""
-    text = read(repository, "log", "--boundary", "--format=%T", f"--max-count={_RANGE_LIMIT}", new, f"^{old}")
-    trees = text.split()
-    if len(trees) >= _RANGE_LIMIT:
-        raise ObjectsUnavailable(f"{repository.url}: more than {_RANGE_LIMIT} commits, not searched for paths")
-    # log --boundary prints a boundary commit's tree too; old itself is not always among them.
-    trees.append(read(repository, "log", "-1", "--format=%T", old).strip())
-    lookup(repository, trees, paths)
+def touching(repository: Repository, old: str, new: str, paths: Sequence[str]) -> tuple[Commit, ...]:
+    """Commits of ``new`` that ``old`` lacks and that change something under ``paths``, newest first.
+
+    A merge counts if it differs there from each of its parents. Done here and not by ``git log -- PATH``, which reads
+    every tree below the paths. Raises ObjectsUnavailable.
+    """
+    commits = log(repository, old, new, limit=RANGE_LIMIT)
+    if len(commits) == RANGE_LIMIT:
+        raise ObjectsUnavailable(f"{repository.url}: {RANGE_LIMIT} commits or more, not searched for paths")
+    trees = {commit.sha: commit.tree for commit in commits}
+    outside = {parent for commit in commits for parent in commit.parents if parent not in trees}
+    trees |= {sha: commit.tree for sha, commit in describe_commits(repository, sorted(outside)).items()}
+    entries = lookup(repository, trees.values(), paths)
+
+    def is_changed(commit: Commit) -> bool:
+        before = [trees[parent] for parent in commit.parents] or [EMPTY_TREE]
+        return all(any(entries.get((tree, path)) != entries[commit.tree, path] for path in paths) for tree in before)
+
+    return tuple(commit for commit in commits if is_changed(commit))
 
 
 def read_file(repository: Repository, tree: str, path: str) -> str | None:

@@ -73,7 +73,9 @@ def _from_cmake(text: str) -> str | None:
 
 
 def _from_python(text: str) -> str | None:
-    found = re.search(rf"^\s*(?:__version__|version)\s*(?::[^=\n]+)?=\s*[\"']v?({_VERSION})[\"']", text, re.MULTILINE)
+    found = re.search(
+        rf"^\s*(?:__version__|version)\s*(?::[^=\n]+)?=\s*(?:\w+\s*=\s*)*[\"']v?({_VERSION})[\"']", text, re.MULTILINE
+    )
     return found[1] if found else None
 
 

@@ -1,0 +1,129 @@
+"""What became of a pull request, told from git refs alone."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from imagepins.gitrepo.cache import Repository, commits_of, fetch_commit, fetch_refs
+from imagepins.gitrepo.patches import contained_as
+from imagepins.gitrepo.pulls import PullState, pull_state
+from imagepins.gitrepo.resolve import pull_refs
+
+
+@pytest.fixture
+def pull(new_upstream: Callable[..., Any]) -> Any:
+    """An upstream with pull 7 open: two commits on the first commit of main, which went on."""
+    up = new_upstream()
+    up.commit_files("start", {"src/deep/file": "1\n2\n3\n", "other": "0"})
+    up.git("checkout", "--quiet", "-b", "p7")
+    up.commit_files("p1", {"src/deep/file": "1\n2a\n3\n"})
+    up.commit_files("p2", {"src/deep/file": "1\n2a\n3b\n", "src/new": "n"})
+    up.git("update-ref", "refs/pull/7/head", "HEAD")
+    up.git("checkout", "--quiet", "main")
+    up.commit_files("unrelated", {"other": "1"})
+    return up
+
+
+@pytest.fixture
+def state_of(pull: Any, open_cache: Callable[..., Repository]) -> Callable[[str], PullState]:
+    def ask(pinned: str) -> PullState:
+        repository = open_cache(pull.url)
+        fetch_refs(repository, [*pull_refs("7"), "refs/heads/main"])
+        if not commits_of(repository, [pinned])[pinned]:
+            fetch_commit(repository, pinned)
+        return pull_state(repository, "7", pinned, "main")
+
+    return ask
+
+
+def test_open(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    state = state_of(pull.sha("refs/pull/7/head"))
+    assert (state.state, state.needs_attention) == ("open", False)
+
+
+def test_updated_with_newer_commits(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    state = state_of(pull.sha("refs/pull/7/head^"))
+    assert (state.state, state.head) == ("updated", pull.sha("refs/pull/7/head"))
+
+
+def test_force_pushed(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    old = pull.sha("refs/pull/7/head")
+    pull.git("checkout", "--quiet", "p7")
+    pull.git("commit", "--quiet", "--amend", "--message", "p2 again")
+    pull.git("update-ref", "refs/pull/7/head", "HEAD")
+    state = state_of(old)
+    assert (state.state, state.needs_attention) == ("force-pushed", True)
+
+
+def test_merged_by_a_merge_commit(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    pull.git("merge", "--quiet", "--no-ff", "-m", "Merge pull request", "p7")
+    merge = pull.sha("main")
+    pull.commit_files("later", {"other": "2"})
+    state = state_of(pull.sha("refs/pull/7/head"))
+    assert (state.state, state.how, state.merged_as) == ("merged", "merge", merge)
+
+
+def test_merged_by_rebase(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    head = pull.sha("refs/pull/7/head")
+    pull.git("cherry-pick", f"{head}^", head)
+    last = pull.sha("main")
+    pull.commit_files("later", {"src/deep/file": "all new\n"})
+    state = state_of(head)
+    assert (state.state, state.how, state.merged_as) == ("merged", "rebase", last)
+
+
+def test_merged_by_squash_of_several_commits(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    pull.git("merge", "--quiet", "--squash", "p7")
+    pull.git("commit", "--quiet", "--message", "A title that does not tell the number")
+    squash = pull.sha("main")
+    pull.commit_files("later", {"src/deep/file": "all new\n"})
+    state = state_of(pull.sha("refs/pull/7/head"))
+    assert (state.state, state.how, state.merged_as) == ("merged", "squash", squash)
+    assert not state.is_exact
+    assert "differ" in state.words
+
+
+def test_squash_onto_the_very_base_has_the_pinned_content(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    pull.git("reset", "--quiet", "--hard", "main^")
+    pull.git("merge", "--quiet", "--squash", "p7")
+    pull.git("commit", "--quiet", "--message", "squashed")
+    state = state_of(pull.sha("refs/pull/7/head"))
+    assert (state.state, state.is_exact) == ("merged", True)
+
+
+def test_squash_whose_conflicts_were_solved_is_known_by_its_number(
+    pull: Any, state_of: Callable[[str], PullState]
+) -> None:
+    squash = pull.commit_files("feat: other content (#7)", {"src/deep/file": "merged by hand\n"})
+    state = state_of(pull.sha("refs/pull/7/head"))
+    assert (state.state, state.merged_as, state.is_exact) == ("merged", squash, False)
+
+
+def test_half_of_a_pull_is_not_merged(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    pull.git("cherry-pick", "refs/pull/7/head^")
+    assert state_of(pull.sha("refs/pull/7/head")).state == "open"
+
+
+def test_head_that_is_gone(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    old = pull.sha("refs/pull/7/head")
+    pull.git("update-ref", "-d", "refs/pull/7/head")
+    assert state_of(old).state == "gone"
+
+
+def test_merge_request_of_gitlab(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    head = pull.sha("refs/pull/7/head")
+    pull.git("update-ref", "refs/merge-requests/7/head", head)
+    pull.git("update-ref", "-d", "refs/pull/7/head")
+    assert state_of(head).state == "open"
+
+
+def test_pick_is_found_as_itself_as_a_copy_or_not_at_all(pull: Any, open_cache: Callable[..., Repository]) -> None:
+    pick = pull.sha("refs/pull/7/head^")
+    repository = open_cache(pull.url)
+    fetch_refs(repository, [*pull_refs("7"), "refs/heads/main"])
+    assert contained_as(repository, pick, pull.sha("refs/pull/7/head")) == pick
+    assert contained_as(repository, pick, pull.sha("main")) is None
+    pull.git("cherry-pick", pick)
+    fetch_refs(repository, ["refs/heads/main"])
+    assert contained_as(repository, pick, pull.sha("main")) == pull.sha("main")
