@@ -1,0 +1,269 @@
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imagepins.cli import run_command
+from imagepins.cli.bisect import bisect as bisect_command
+from imagepins.evidence.bisection import Found, Span, Verdict, next_commit, trials_left
+from imagepins.evidence.trials import Trial, Trials, read_trials
+from imagepins.process import run
+
+COUNT, BAD, UNBUILDABLE = 60, 38, (29, 44)
+PINS = """\
+schema: 1
+pins:
+  debian: {{image: debian, tag: trixie-slim, allow_tag: a test, arg: BASE_IMAGE}}
+  lib: {{git: {url}, path: lib, commit: "{commit}", track: {{branch: main}}}}
+images:
+  small:
+    template: Dockerfile.j2
+    pins: [debian, lib]
+    args: {{PORT: "{port}"}}
+    tags: [imagepins-test-bisect:small]
+    variants: {{default: {{}}}}
+"""
+TEMPLATE = """\
+[[[ pin_args ]]]
+[[[ plain_args ]]]
+FROM ${BASE_IMAGE}
+ARG LIB_COMMIT
+ARG PORT
+ADD git://127.0.0.1:${PORT}/lib#${LIB_COMMIT}:lib /lib
+RUN --network=none test "$(cat /lib/state)" = builds
+"""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A project whose pin has 60 commits under its path: the bad one, two that do not build, noise between them."""
+
+    pins: Path
+    commits: tuple[str, ...]
+
+    @property
+    def first_bad(self) -> str:
+        return self.commits[BAD]
+
+
+@given(st.integers(1, 80), st.data())
+def test_the_first_bad_commit_is_found_whatever_cannot_be_tried(count: int, data: st.DataObject) -> None:
+    commits = tuple(map(str, range(count)))
+    bad = data.draw(st.integers(0, count - 1))
+    skipped = data.draw(st.sets(st.sampled_from(commits[:-1]), max_size=count // 2)) if count > 1 else set()
+    known = {commits[-1]: Verdict.BAD}
+    expected = trials_left(Span(commits), known)
+    tried = 0
+    while isinstance(commit := next_commit(Span(commits), known), str):
+        assert commit not in known
+        tried += 1
+        known[commit] = Verdict.SKIP if commit in skipped else Verdict.GOOD if int(commit) < bad else Verdict.BAD
+    assert commits[bad] in commit.suspects
+    assert all(each in skipped or each == commit.suspects[-1] for each in commit.suspects)
+    assert tried <= expected + len(skipped)
+
+
+def test_an_only_commit_is_the_first_bad_one() -> None:
+    assert next_commit(Span(("a",)), {}) == Found(("a",))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"trials": {"a": {"verdict": "odd", "why": ""}}}'])
+def test_a_damaged_file_of_trials_costs_trials_and_nothing_else(text: str, tmp_path: Path) -> None:
+    path = read_trials(tmp_path, ["question"]).path
+    path.write_text(text)
+    assert read_trials(tmp_path, ["question"]).found == {}
+
+
+def test_trials_of_another_question_are_not_taken(tmp_path: Path) -> None:
+    read_trials(tmp_path, ["one"]).add("a", Trial(Verdict.BAD, "why"))
+    assert read_trials(tmp_path, ["one"]).found == {"a": Trial(Verdict.BAD, "why")}
+    assert read_trials(tmp_path, ["other"]) == Trials(read_trials(tmp_path, ["other"]).path)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int, tuple[str, ...]]]:
+    """The upstream behind a git server on loopback: its path, the server's port, and the commits under the path."""
+    root = tmp_path_factory.mktemp("served")
+    lib = root / "lib"
+    run(["git", "init", "--quiet", "--initial-branch=main", str(lib)])
+    for option in ("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
+        run(["git", "-C", str(lib), "config", option, "true"])
+    run(["git", "-C", str(lib), "fast-import", "--quiet"], stdin="".join(_commits()))
+    log = run(["git", "-C", str(lib), "log", "--reverse", "--format=%H", "main", "--", "lib"]).stdout.split()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    argv = ["git", "daemon", "--listen=127.0.0.1", f"--port={port}", "--export-all", f"--base-path={root}", str(root)]
+    server = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
+    try:
+        _wait_for(port)
+        yield lib, port, tuple(log[1:])
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _commits() -> Iterator[str]:
+    """A first commit, then 60 that change the path with one of noise behind each, as git fast-import reads them."""
+    yield from _commit("start", {"lib/value": "-1", "lib/state": "builds"})
+    for number in range(COUNT):
+        state = "broken" if number in UNBUILDABLE else "builds"
+        message = f"change {number} (#{1000 + number})\n\nWhy it was made."
+        yield from _commit(message, {"lib/value": str(number), "lib/state": state})
+        yield from _commit(f"noise {number}", {"elsewhere": str(number)})
+
+
+def _commit(message: str, files: dict[str, str]) -> Iterator[str]:
+    who = "Test <test@example.org> 1700000000 +0000"
+    yield f"commit refs/heads/main\ncommitter {who}\ndata {len(message)}\n{message}\n"
+    for path, text in files.items():
+        yield f"M 100644 inline {path}\ndata {len(text) + 1}\n{text}\n\n"
+
+
+@pytest.fixture
+def planted(tmp_path: Path, served: tuple[Path, int, tuple[str, ...]]) -> Planted:
+    lib, port, commits = served
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "Dockerfile.j2").write_text(TEMPLATE)
+    (project / "pins.yaml").write_text(PINS.format(url=f"file://{lib}", commit=commits[-1], port=port))
+    return Planted(project / "pins.yaml", commits)
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(100):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    pytest.fail("git daemon does not listen")
+
+
+Bisect = Callable[..., tuple[int, str, str]]
+FAILS_FROM_BAD = ("sh", "-c", f"test $(cat /lib/value) -lt {BAD}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_images_left() -> Iterator[None]:
+    """Images stay from test to test, as their content does; afterwards they go."""
+    yield
+    images = run(["docker", "images", "--quiet", "imagepins-test-bisect"], check=False).stdout.split()
+    if images:
+        run(["docker", "rmi", "--force", *dict.fromkeys(images)], check=False)
+
+
+@pytest.fixture
+def bisect(planted: Planted, capsys: pytest.CaptureFixture[str]) -> Bisect:
+    """``tools/image bisect small lib GOOD main OPTIONS... -- COMMAND``."""
+
+    def one(*options: str, command: tuple[str, ...] = FAILS_FROM_BAD, good: str = "") -> tuple[int, str, str]:
+        argv = ["small", "lib", good or planted.commits[0], "main", "--pins", str(planted.pins), *options]
+        code = run_command(bisect_command, [*argv, "--", *command], name="bisect")
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return one
+
+
+@pytest.mark.engine
+def test_a_planted_bad_commit_among_sixty_is_found_past_two_that_do_not_build(bisect: Bisect, planted: Planted) -> None:
+    before = {path: path.read_bytes() for path in planted.pins.parent.iterdir() if path.is_file()}
+    code, out, err = bisect()
+    assert code == 0, err
+    assert planted.first_bad in out
+    assert f"pull {1000 + BAD}" in out
+    assert "Why it was made." in out
+    assert "59 touch the path, of 119" in out
+    for number in UNBUILDABLE:
+        assert f"skipped {planted.commits[number][:12]}: small/default does not build" in out
+    assert err.count(": trying") <= 10
+    assert {path: path.read_bytes() for path in planted.pins.parent.iterdir() if path.is_file()} == before
+    again = bisect()
+    assert (again[1], ": trying" in again[2]) == (out, False)
+
+
+@pytest.mark.engine
+def test_an_interrupted_bisection_goes_on_where_it_was(bisect: Bisect, planted: Planted) -> None:
+    argv = ["small", "lib", planted.commits[0], "main", "--pins", str(planted.pins), "--", *FAILS_FROM_BAD]
+    script = (
+        "from imagepins.cli import run_command\nfrom imagepins.cli.bisect import bisect\n"
+        f"raise SystemExit(run_command(bisect, {argv!r}, name='bisect'))"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        tried = 0
+        for line in process.stderr:
+            tried += ": good" in line or ": bad" in line
+            if tried == 3:
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stderr.read()
+    assert process.returncode == 130
+    assert "the same command goes on from here" in rest
+    assert f"imagepins-bisect-{process.pid}" not in run(["docker", "ps", "--all", "--format", "{{.Names}}"]).stdout
+    code, out, err = bisect("--json")
+    assert code == 0
+    assert [each["commit"] for each in json.loads(out)["suspects"]] == [planted.first_bad]
+    assert err.count("(tried before)") >= 2
+    assert err.count(": trying") <= 7
+
+
+@pytest.mark.engine
+def test_a_command_on_the_host_gets_the_ref_of_the_image(bisect: Bisect, planted: Planted, tmp_path: Path) -> None:
+    log = tmp_path / "refs"
+    command = (
+        "sh",
+        "-c",
+        f'echo "$1 $IMAGEPINS_REF" >> {log}; docker run --rm --network none "$1" test -e /nowhere',
+        "sh",
+        "{ref}",
+    )
+    code, _, err = bisect("--host", command=command)
+    assert (code, "should be good, but is bad" in err) == (1, True)
+    first, second = log.read_text().split()
+    assert first == second
+    assert first.startswith("imagepins-test-bisect:content-")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        (("true",), 1, "should be bad, but is good"),
+        (("false",), 1, "should be good, but is bad (exit code 1)"),
+        (("sh", "-c", "exit 125"), 1, "should be good, but is skip"),
+        (("nowhere-program",), 2, "the command cannot be run"),
+    ],
+)
+def test_a_command_that_tells_nothing_is_refused(
+    command: tuple[str, ...], code: int, words: str, bisect: Bisect
+) -> None:
+    result = bisect(command=command)
+    assert result[0] == code
+    assert words in result[2]
+
+
+def test_a_dry_run_tells_what_to_expect_and_builds_nothing(bisect: Bisect, planted: Planted) -> None:
+    code, out, _ = bisect("--dry-run", good=planted.commits[0])
+    assert code == 0
+    assert out == "59 commits under the path, of 119; at most 8 builds, 2 of them the ends\n"
+    assert not (planted.pins.parent / "build").exists()
+
+
+def test_refs_in_the_wrong_order_and_pins_without_history_are_refused(planted: Planted) -> None:
+    argv = ["--pins", str(planted.pins), "--", "true"]
+    assert run_command(bisect_command, ["small", "lib", "main", planted.commits[0], *argv], name="bisect") == 3
+    assert run_command(bisect_command, ["small", "debian", "a", "b", *argv], name="bisect") == 2
+    assert run_command(bisect_command, ["small", "nolib", "a", "b", *argv], name="bisect") == 2
+    assert run_command(bisect_command, ["small", "lib", planted.commits[0], "nosuch", *argv], name="bisect") == 3

@@ -1,0 +1,43 @@
+"""What a bisection found → text for people, JSON for machines."""
+
+from typing import Any
+
+from imagepins.evidence.bisection import Found, Verdict
+from imagepins.evidence.pinhistory import Described, History, describe_commit
+from imagepins.evidence.trials import Trials
+
+
+def bisect_text(history: History, found: Found, trials: Trials) -> str:
+    """The first bad commit with its message and pull request, or the suspects; then what was skipped and why."""
+    described = [describe_commit(history, commit) for commit in reversed(found.suspects)]
+    if len(described) == 1:
+        lines = ["first bad commit:", *_lines(described[0])]
+    else:
+        lines = [f"the first bad commit is one of these {len(described)}; those before the last could not be tried:"]
+        lines += [f"  {each.commit.sha} {each.commit.date[:10]} {each.commit.subject}" for each in described]
+    skipped = [(commit, trial) for commit, trial in trials.found.items() if trial.verdict is Verdict.SKIP]
+    lines += [f"skipped {commit[:12]}: {trial.why}" for commit, trial in skipped]
+    counts = f"{len(trials.found)} commits tried, {len(skipped)} of them skipped"
+    return "\n".join([*lines, f"{counts}; {len(history.span.commits)} touch the path, of {history.all_count}"]) + "\n"
+
+
+def bisect_json(history: History, found: Found, trials: Trials) -> dict[str, Any]:
+    """The same as a JSON value; ``suspects`` holds one commit unless some could not be tried."""
+    described = [describe_commit(history, commit) for commit in found.suspects]
+    return {
+        "schema": 1,
+        "suspects": [
+            {"commit": each.commit.sha, "date": each.commit.date, "author": each.commit.author}
+            | {"message": each.message, "pull": each.pull or None}
+            for each in described
+        ],
+        "trials": {sha: {"verdict": str(trial.verdict), "why": trial.why} for sha, trial in trials.found.items()},
+        "commits": len(history.span.commits),
+    }
+
+
+def _lines(found: Described) -> list[str]:
+    commit = found.commit
+    lines = [f"  {commit.sha}", f"  {commit.date}  {commit.author}"]
+    lines += [f"  pull request: {found.pull}"] if found.pull else []
+    return [*lines, "", *(f"    {line}".rstrip() for line in found.message.splitlines()), ""]

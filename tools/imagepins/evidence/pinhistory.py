@@ -1,0 +1,71 @@
+"""A git pin and two refs → the commits between them that touch the pin's path, and what is known of one of them."""
+
+import re
+from dataclasses import dataclass
+
+from imagepins.bump.lookup import git_request, repositories
+from imagepins.bump.move import Options
+from imagepins.errors import ImagePinsError, RefError, UsageError
+from imagepins.evidence.bisection import Span
+from imagepins.gitrepo.cache import Repository, read
+from imagepins.gitrepo.history import Commit, describe_commits, is_ancestor
+from imagepins.gitrepo.resolve import resolve
+from imagepins.gitrepo.trees import load_paths
+from imagepins.gitrepo.url import web_url
+from imagepins.pins.model import GitPin, Pin
+
+_PULL = re.compile(r"\(#(\d+)\)\s*$|^Merge pull request #(\d+)\b|^See merge request \S*!(\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class History:
+    """The good commit and the span behind it; ``all_count`` counts the commits that do not touch the path as well."""
+
+    repository: Repository
+    good: str
+    span: Span
+    all_count: int
+
+
+@dataclass(frozen=True)
+class Described:
+    """A commit with its whole message and the address of its pull request ('' where none is named)."""
+
+    commit: Commit
+    message: str
+    pull: str
+
+
+def read_history(pin: Pin, good: str, bad: str, options: Options) -> History:
+    """Resolve both refs and list what lies between. Raises UsageError, RefError, NetworkError."""
+    if not isinstance(pin, GitPin):
+        raise UsageError(f"pin '{pin.name}' is a {pin.kind} pin; only the history of git pins can be bisected")
+    requests = [git_request(pin, ref) for ref in (good, bad)]
+    repository = repositories(requests, options)[pin.git]
+    if isinstance(repository, ImagePinsError):
+        raise repository
+    wanted = [request.wanted for request in requests if request.wanted]
+    first, last = (resolve(repository, each, requests[0].tracked).commit for each in wanted)
+    if first == last or not is_ancestor(repository, first, last):
+        raise RefError(f"{good} ({first[:12]}) does not come before {bad} ({last[:12]}) in the history of {pin.name}")
+    if pin.path:
+        load_paths(repository, first, last, pin.path)
+    commits = _between(repository, first, last, pin.path)
+    if not commits:
+        raise RefError(f"no commit between {good} and {bad} touches {', '.join(pin.path)}: the images do not differ")
+    return History(repository, first, Span(commits), len(_between(repository, first, last, ())))
+
+
+def describe_commit(history: History, commit: str) -> Described:
+    """What a person wants to know of the first bad commit."""
+    message = read(history.repository, "log", "-1", "--format=%B", commit).strip()
+    number = next((each for groups in _PULL.findall(message) for each in groups if each), "")
+    web = web_url(history.repository.url)
+    pull = f"{web}/pull/{number}" if web and number else f"pull {number}" if number else ""
+    return Described(describe_commits(history.repository, [commit])[commit], message, pull)
+
+
+def _between(repository: Repository, first: str, last: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Oldest first. Only first parents: a branch counts as its merge, since in its middle nobody built an image."""
+    arguments = ["--literal-pathspecs", "rev-list", "--reverse", "--first-parent", last, f"^{first}", "--", *paths]
+    return tuple(read(repository, *arguments).split())
