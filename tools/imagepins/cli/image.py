@@ -8,6 +8,7 @@ from imagepins.cli import LazyGroup, run_command
 
 COMMANDS = {
     "bench": "imagepins.cli.bench:bench",
+    "bisect": "imagepins.cli.bisect:bisect",
     "build": "imagepins.cli.build:build",
     "compare": "imagepins.cli.compare:compare",
     "diff": "imagepins.cli.diff:diff",
