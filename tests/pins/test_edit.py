@@ -1,0 +1,246 @@
+"""Edits change the value's own characters and nothing else in the file."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from imagepins.errors import PinsError
+from imagepins.pins import text as yaml
+from imagepins.pins.edit import insert_key, quoted, remove_key, replace_pair, replace_value, splice, tag_comment
+from imagepins.pins.text import Text
+
+OLD = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+NEW = "25e14349f2606a6b95c4ccd45eb92a1835646cf2"
+
+
+def value_of(source: str, *path: str) -> Text:
+    value: yaml.Value | None = yaml.parse(source, "pins.yaml")
+    for name in path:
+        assert isinstance(value, yaml.Mapping)
+        value = value.get(name)
+    assert isinstance(value, Text)
+    return value
+
+
+def replaced(source: str, *path: str, new: str = NEW) -> str:
+    return splice(source, [replace_value(source, value_of(source, *path), new, place="pins.yaml:1")])
+
+
+def commented(source: str, tag: str | None, *path: str) -> str:
+    edit = tag_comment(source, value_of(source, *path), tag)
+    return splice(source, [edit] if edit else [])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f'# do not bump\npins:\n  rccl:\n    ref: "{OLD}"      # release/2.27\n    patches: {{}}   # none for now\n',
+        f"pins: {{rccl: {{ref: '{OLD}', other: x}}}}\n",
+        f"pins:\n  rccl: {{ref: {OLD}}}\n",
+        f'pins:\r\n  rccl:\r\n    ref: "{OLD}"\r\n  b: c\r\n',
+        f'pins:\r\n  rccl:\n    ref: "{OLD}"\n  b: c\r\n',
+        f'é: "“quoted” 🎉"\npins:\n  rccl:\n    ref: "{OLD}" # ünï\n',
+        f'pins:\n  rccl:\n    ref:\n      "{OLD}"\n',
+        f"pins:\n  rccl:\n    ref: &tri '{OLD}'   # shared\n  b: {{ref: *tri}}\n",
+        f'pins:\n  rccl: {{"ref": "{OLD}"}}',
+        f"? pins\n: ? rccl\n  : ref: '{OLD}'\n",
+    ],
+    ids=["comments", "flow", "plain", "crlf", "mixed", "unicode", "own line", "anchor", "no end", "explicit keys"],
+)
+def test_only_the_value_changes(source: str) -> None:
+    assert replaced(source, "pins", "rccl", "ref") == source.replace(OLD, NEW, 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("1234567e8", '"1234567e8"'),
+        ("4225332178759948e04347560002921719079454", '"4225332178759948e04347560002921719079454"'),
+        ("12345678", '"12345678"'),
+        ("01234568", '"01234568"'),
+        ("7.10", '"7.10"'),
+        ("2026-08-17", '"2026-08-17"'),
+        ("12:30:45", '"12:30:45"'),
+        ("0x1f", '"0x1f"'),
+        ("yes", '"yes"'),
+        ("Null", '"Null"'),
+        ("a b", '"a b"'),
+        ('say "x"\\', '"say \\"x\\"\\\\"'),
+        (NEW, NEW),
+        ("v2.27.0", "v2.27.0"),
+    ],
+)
+def test_bare_value_gets_quotes_where_a_reader_could_see_a_number(value: str, written: str) -> None:
+    source = f"a: {{ref: {OLD}}}\nb: 1\n"
+    assert replaced(source, "a", "ref", new=value) == source.replace(OLD, written, 1)
+
+
+@pytest.mark.parametrize(("style", "written"), [("'", "'it''s'"), ('"', '"it\'s"')])
+def test_quotes_are_kept_and_escaped(style: str, written: str) -> None:
+    assert quoted("it's", style) == written
+
+
+def test_alias_is_refused_with_its_place() -> None:
+    source = f'a: &tri "{OLD}"\nb: *tri\n'
+    with pytest.raises(PinsError, match=r"pins.yaml:2: .*alias"):
+        replace_value(source, value_of(source, "b"), NEW, place="pins.yaml:2")
+
+
+def test_block_text_is_refused() -> None:
+    source = f"a: >-\n  {OLD}\nb: 1\n"
+    with pytest.raises(PinsError, match="one line"):
+        replace_value(source, value_of(source, "a"), NEW, place="pins.yaml:1")
+
+
+@pytest.mark.parametrize(
+    ("before", "tag", "after"),
+    [
+        ('r: "x"  # frozen: v2.26.1, keep: NAVI fix\n', "v2.27.0", 'r: "x"  # frozen: v2.27.0, keep: NAVI fix\n'),
+        ('r: "x"  # frozen: v2.26.1, keep: NAVI fix\n', None, 'r: "x"  # keep: NAVI fix\n'),
+        ('r: "x"  # frozen: v2.26.1\n', None, 'r: "x"\n'),
+        ('r: "x"  # frozen: v2.26.1\r\nb: 1\r\n', None, 'r: "x"\r\nb: 1\r\n'),
+        ('r: "x"  # frozen:v1\n', "v2", 'r: "x"  # frozen: v2\n'),
+        ('r: "x"  # keep: NAVI fix; frozen: v1\n', None, 'r: "x"  # keep: NAVI fix\n'),
+        ('r: "x"  # keep: NAVI fix\n', None, 'r: "x"  # keep: NAVI fix\n'),
+        ('r: "x"  # keep: NAVI fix\n', "v2", 'r: "x"  # frozen: v2, keep: NAVI fix\n'),
+        ('r: "x"\n', "v2", 'r: "x"  # frozen: v2\n'),
+        ('r: "x"', "v2", 'r: "x"  # frozen: v2'),
+        ('r: "x"\r\n', "v2", 'r: "x"  # frozen: v2\r\n'),
+        ('r: "x"\n', None, 'r: "x"\n'),
+        ('a: {r: "x"}   # frozen: v1, é\n', "v2", 'a: {r: "x"}   # frozen: v2, é\n'),
+        ('a: {r: "x", n: "a # frozen: v0"}  # frozen: v1\n', "v2", 'a: {r: "x", n: "a # frozen: v0"}  # frozen: v2\n'),
+        ("a: {r: 'x', n: it's}  # frozen: v1\n", None, "a: {r: 'x', n: it's}\n"),
+        ('a: {r: "x", n: "y"}\n', "v2", 'a: {r: "x", n: "y"}\n'),
+        ('a: {r: "x"}\n', "v2", 'a: {r: "x"}  # frozen: v2\n'),
+        ('r: "x#frozen: v1"\n', None, 'r: "x#frozen: v1"\n'),
+        ('r: "x"  # frozen: v1 and then words\n', None, 'r: "x"  # and then words\n'),
+    ],
+)
+def test_comment_with_the_tag_is_kept_true(before: str, tag: str | None, after: str) -> None:
+    path = ("a", "r") if before.startswith("a:") else ("r",)
+    assert commented(before, tag, *path) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            'p:\n  a:\n    g: x\n    c: "y"  # note\n    z: 1\n',
+            'p:\n  a:\n    g: x\n    c: "y"  # note\n    v: "2.30"\n    z: 1\n',
+        ),
+        ('p: {a: {g: x, c: "y", z: 1}}\n', 'p: {a: {g: x, c: "y", v: "2.30", z: 1}}\n'),
+        ('p:\r\n  a:\r\n    c: "y"\r\n', 'p:\r\n  a:\r\n    c: "y"\r\n    v: "2.30"\r\n'),
+        ('p:\n  a:\n    c: "y"', 'p:\n  a:\n    c: "y"\n    v: "2.30"'),
+        (
+            "p:\n  a:\n    c:\n      - 1\n      - 2\n    z: 1\n",
+            'p:\n  a:\n    c:\n      - 1\n      - 2\n    v: "2.30"\n    z: 1\n',
+        ),
+    ],
+)
+def test_key_is_added_in_the_style_of_its_mapping(before: str, after: str) -> None:
+    assert splice(before, [insert_key(before, ["p", "a"], "c", "v", "2.30")]) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("p:\n  a:\n    g: x\n    v: y  # gone too\n    z: 1\n", "p:\n  a:\n    g: x\n    z: 1\n"),
+        ("p: {a: {g: x, v: y, z: 1}}\n", "p: {a: {g: x, z: 1}}\n"),
+        ("p: {a: {v: y, z: 1}}\n", "p: {a: {z: 1}}\n"),
+        ("p: {a: {g: x, v: y}}\n", "p: {a: {g: x}}\n"),
+        ("p:\r\n  a:\r\n    g: x\r\n    v: y\r\n", "p:\r\n  a:\r\n    g: x\r\n"),
+        ("p:\n  a:\n    g: x\n    v: y", "p:\n  a:\n    g: x\n"),
+    ],
+)
+def test_key_is_taken_out_whole(before: str, after: str) -> None:
+    assert splice(before, [remove_key(before, ["p", "a"], "v")]) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("p: {branch: main}\n", 'p: {pull: "7", then: main}\n'),
+        ("p:\n  branch: main  # why\n", 'p:\n  pull: "7"\n  then: main  # why\n'),
+    ],
+)
+def test_pair_is_replaced_in_the_style_of_its_mapping(before: str, after: str) -> None:
+    pairs = [("pull", '"7"'), ("then", "main")]
+    assert splice(before, [replace_pair(before, ["p"], "branch", pairs)]) == after
+
+
+def test_edits_at_one_place_keep_their_order() -> None:
+    source = 'a:\n  c: "x"\nb: 1\n'
+    comment = tag_comment(source, value_of(source, "a", "c"), "v1")
+    assert comment is not None
+    assert splice(source, [comment, insert_key(source, ["a"], "c", "v", "2")]) == (
+        'a:\n  c: "x"  # frozen: v1\n  v: "2"\nb: 1\n'
+    )
+
+
+def test_five_thousand_generated_files_change_in_the_value_alone() -> None:
+    """Styles, quotes, comments, line ends, order, indentation and odd characters, mixed at random from a fixed seed."""
+    rng = random.Random(20261130)
+    for _ in range(5000):
+        source, name, token = _generated(rng)
+        value = value_of(source, "pins", name, "commit")
+        new = _random_value(rng)
+        edit = replace_value(source, value, new, place="pins.yaml:1")
+        assert source[edit.start : edit.end] == token
+        after = splice(source, [edit])
+        assert after == source[: edit.start] + edit.new + source[edit.end :]
+        assert edit.new in (new, f'"{new}"', f"'{new}'")
+        assert value_of(after, "pins", name, "commit") == new
+        assert _without(after, name) == _without(source, name)
+
+
+def _without(source: str, name: str) -> object:
+    tree = yaml.parse(source, "pins.yaml")
+    pins = tree.get("pins")
+    assert isinstance(pins, yaml.Mapping)
+    entries = {str(key): _plain(value) for key, value in pins.entries.items()}
+    fields = entries[name]
+    assert isinstance(fields, dict)
+    return {**entries, name: {**fields, "commit": None}}
+
+
+def _plain(value: yaml.Value) -> object:
+    if isinstance(value, yaml.Mapping):
+        return {str(key): _plain(item) for key, item in value.entries.items()}
+    return [_plain(item) for item in value.items] if isinstance(value, yaml.Sequence) else str(value)
+
+
+def _random_value(rng: random.Random) -> str:
+    makers: list[Callable[[], str]] = [
+        lambda: "".join(rng.choices("0123456789abcdef", k=40)),
+        lambda: "".join(rng.choices("0123456789", k=rng.choice([7, 8, 12, 40]))),
+        lambda: f"{rng.randrange(10**7)}e{rng.randrange(10**9)}",
+        lambda: f"v{rng.randrange(9)}.{rng.randrange(99)}.{rng.randrange(9)}",
+        lambda: f"sha256:{rng.getrandbits(256):064x}",
+    ]
+    return rng.choice(makers)()
+
+
+def _generated(rng: random.Random) -> tuple[str, str, str]:
+    """A pin file, the name of one of its pins, and the token of that pin's commit."""
+    names = rng.sample(["rccl", "hip", "triton", "aiter", "mori", "torch-2.x", "a_b"], k=rng.randint(1, 5))
+    chosen, token = rng.choice(names), ""
+    step = " " * rng.choice([1, 2, 4])
+    lines = [*rng.choices(["# ä comment", "", "# 🎉 frozen: v0"], k=rng.randrange(3)), "pins:"]
+    for name in names:
+        same_value = rng.choice([OLD, NEW, "deadbeefdeadbeefdeadbeefdeadbeefdeadbeef"])
+        quote = rng.choice(["", "'", '"'])
+        commit = f"{quote}{same_value}{quote}"
+        token = commit if name == chosen else token
+        anchor = rng.choice(["", "", f"&{name.replace('.', '-')} "])
+        fields = [f"commit: {anchor}{commit}", f"note: 'it''s {same_value} # no comment'", f'git: "https://x/{name}"']
+        rng.shuffle(fields)
+        comment = rng.choice(["", "  # frozen: v1, keep", f" # {same_value} ü"])
+        if rng.random() < 0.4:
+            lines.append(f"{step}{name}: {{{', '.join(fields)}}}{comment}")
+        else:
+            lines.append(f"{step}{name}:")
+            lines += [f"{step * 2}{field}{rng.choice(['', comment])}" for field in fields]
+        lines += rng.choices(["", "# between"], k=rng.randrange(2))
+    ends = rng.choice([["\n"], ["\r\n"], ["\n", "\r\n"]])
+    return "".join(line + rng.choice(ends) for line in lines), chosen, token
