@@ -13,6 +13,7 @@ COMMANDS = {
     "compare": "imagepins.cli.compare:compare",
     "diff": "imagepins.cli.diff:diff",
     "graph": "imagepins.cli.plan:graph",
+    "inspect": "imagepins.cli.verify:inspect",
     "matrix": "imagepins.cli.plan:matrix",
     "plan": "imagepins.cli.plan:plan",
     "render": "imagepins.cli.render:render",

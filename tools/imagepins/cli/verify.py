@@ -109,3 +109,17 @@ def _write_file(path: Path, text: str, *, mode: str) -> None:
             file.write(text)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
+
+
+@click.command()
+@click.argument("ref", metavar="REF")
+@json_option
+def inspect(ref: str, *, as_json: bool) -> None:
+    """Tell the pins of any image: one of the engine, or one of a registry, of which no layer is pulled."""
+    import json
+
+    from imagepins.verify.inspect import as_document, as_text
+    from imagepins.verify.inspect import inspect as look
+
+    found = look(ref)
+    click.echo(json.dumps(as_document(found), indent=2) if as_json else as_text(found))

@@ -92,7 +92,14 @@ def _judge(pins: PinSet, target: Target, options: Options, document: Mapping[str
     from imagepins.verify.verify import verify
 
     seen = observed.read(document, source=str(options.saved or "the collector's document"))
-    return verify(target, pins, seen, is_gpu_asked=options.gpu, is_gpu_required=options.require_gpu)
+    return verify(
+        target,
+        pins,
+        seen,
+        against_image=options.against == "image",
+        is_gpu_asked=options.gpu,
+        is_gpu_required=options.require_gpu,
+    )
 
 
 def _unanswered(target: Target, options: Options, error: NoAnswer) -> Report:

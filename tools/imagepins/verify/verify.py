@@ -1,34 +1,83 @@
-"""Pins and an observed document → a report. Pure; ``container`` collects, ``stored`` knows the pins in labels."""
+"""Pins and an observed document → a report. Pure; ``container`` collects."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from imagepins.pins.model import PinSet, Target
 from imagepins.verify.checks.image import check_gpu, check_image
 from imagepins.verify.checks.pins import check_pin
-from imagepins.verify.findings import Check, Report, Status
+from imagepins.verify.claims import PINS_LABEL
+from imagepins.verify.findings import Check, Rank, Report, Status
 from imagepins.verify.observed import Observed
+from imagepins.verify.stored import differences, stored_pin, stored_pins, with_stored
+
+OTHER_PINS = (
+    "the image holds what it was built from, and the pin has moved since; build it again, or use --against image"
+)
 
 
 def verify(
-    target: Target, pins: PinSet, observed: Observed, *, is_gpu_asked: bool = False, is_gpu_required: bool = False
+    target: Target,
+    pins: PinSet,
+    observed: Observed,
+    *,
+    against_image: bool = False,
+    is_gpu_asked: bool = False,
+    is_gpu_required: bool = False,
 ) -> Report:
-    """Judge what an image showed against the pins of its target."""
+    """Judge what an image showed by the pins of its target, or (``against_image``) by those it carries itself.
+
+    Raises UsageError where it is to be judged by its own pins and carries none.
+    """
     begin = time.monotonic()
-    checks: list[Check] = []
-    for pin in {pin.name: pin for pin in target.all_pins.values()}.values():
-        checks += check_pin(pin, target, pins, observed)
-    checks += check_image(target, pins, observed)
+    name = target.name
+    if against_image:
+        target, pins = with_stored(target, pins, observed.image.labels)
+    moved = {} if against_image else differences(target, pins, observed.image.labels)
+    checks = [*_check_pins(target, pins, observed, moved), *check_image(target, pins, observed)]
     checks.append(check_gpu(target, observed, is_asked=is_gpu_asked, is_required=is_gpu_required))
     return Report(
-        target=target.name,
+        target=name,
         ref=observed.image.ref,
         image_id=observed.image.id,
         checks=tuple(_unique(checks)),
         notes=tuple(_notes(observed)),
         seconds=time.monotonic() - begin,
+        differences=tuple(moved.values()),
     )
+
+
+def _check_pins(target: Target, pins: PinSet, observed: Observed, moved: Mapping[str, str]) -> Iterator[Check]:
+    for pin in {pin.name: pin for pin in target.all_pins.values()}.values():
+        checks = list(check_pin(pin, target, pins, observed))
+        yield from _built_from_others(checks, target, pins, observed, moved[pin.name]) if pin.name in moved else checks
+
+
+def _built_from_others(
+    checks: list[Check], target: Target, pins: PinSet, observed: Observed, difference: str
+) -> Iterator[Check]:
+    """Failures of a pin that moved since the build are one result of its own, where the image holds what it claims."""
+    name = checks[0].subject if checks else difference.partition(":")[0]
+    fields = (stored_pins(observed.image.labels) or {}).get(name)
+    old = list(check_pin(stored_pin(name, fields, 1), target, pins, observed)) if fields else []
+    kept = {check.name for check in old if check.status is Status.PASSED}
+    for check in checks:
+        is_other = check.status is Status.FAILED and check.name in kept
+        yield replace(check, status=Status.OTHER_PINS, cause=OTHER_PINS) if is_other else check
+    if not any(check.status in (Status.FAILED, Status.OTHER_PINS) for check in checks):
+        yield Check(
+            name=f"{name} pins label",
+            subject=name,
+            status=Status.FINDING,
+            expected="the pin of pins.yaml",
+            found=difference,
+            rank=Rank.STATED,
+            file=PINS_LABEL,
+            how="label",
+            place=pins.place(pins.pins[name].id or pins.pins[name].name) if name in pins.pins else "",
+            cause="the label names another pin, and nothing better disagrees with pins.yaml",
+        )
 
 
 def _unique(checks: Iterable[Check]) -> Iterable[Check]:
@@ -47,8 +96,3 @@ def _notes(observed: Observed) -> Iterable[str]:
         yield f"{len(unreadable)} folders could not be read by user {user} of the image, for example {unreadable[0]}"
     if observed.document.get("is_cut"):
         yield "the image has so many files of the looked-for kinds that some were left out"
-
-
-def failures(report: Report) -> tuple[Check, ...]:
-    """The checks that failed."""
-    return tuple(check for check in report.checks if check.status is Status.FAILED)

@@ -1,0 +1,91 @@
+"""A reference → what its image says of itself: from the engine, else from its registry without pulling a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from imagepins.errors import EngineError, NetworkError, RefError
+from imagepins.verify.stored import Document, stored_pins
+
+PREFIXES = ("org.imagepins.", "org.opencontainers.image.")
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """An image's own words. ``source`` is ``engine`` or ``registry``; ``pins`` is None where it carries none."""
+
+    ref: str
+    source: str
+    id: str
+    platform: str
+    labels: Mapping[str, str]
+    pins: Document | None
+
+
+def inspect(ref: str) -> Inspection:
+    """Look ``ref`` up. Raises RefError where it is nowhere, NetworkError where that cannot be told."""
+    return _from_engine(ref) or _from_registry(ref)
+
+
+def _from_engine(ref: str) -> Inspection | None:
+    from imagepins.verify.client import connect, translate
+    from imagepins.verify.facts import image_facts
+
+    try:
+        facts = image_facts(connect(), ref, ())
+    except Exception as error:
+        # Without an engine the registry can still tell.
+        if isinstance(translate(error, ref), (RefError, EngineError)):
+            return None
+        raise
+    return Inspection(ref, "engine", facts["id"], facts["platform"], facts["labels"], stored_pins(facts["labels"]))
+
+
+def _from_registry(ref: str) -> Inspection:
+    from imagepins.registry.answers import Absent, Unknown
+    from imagepins.registry.client import Client
+    from imagepins.registry.images import read_config
+
+    with Client() as client:
+        found = read_config(client, ref)
+    if isinstance(found, Absent):
+        raise RefError(f"{ref} is neither here nor in its registry: {found.reason}")
+    if isinstance(found, Unknown):
+        raise NetworkError(f"{ref} is not here, and its registry does not tell: {found.reason}")
+    return Inspection(ref, "registry", found.digest, found.platform, found.labels, stored_pins(found.labels))
+
+
+def as_document(inspection: Inspection) -> Mapping[str, object]:
+    """The inspection for JSON."""
+    return {
+        "schema": 1,
+        "ref": inspection.ref,
+        "source": inspection.source,
+        "id": inspection.id,
+        "platform": inspection.platform,
+        "pins": inspection.pins,
+        "labels": dict(sorted(inspection.labels.items())),
+    }
+
+
+def as_text(inspection: Inspection) -> str:
+    """The inspection for people: facts, then one line for each pin."""
+    lines = [
+        f"{inspection.ref} ({inspection.source}, {inspection.platform})",
+        f"id       {inspection.id}",
+        *(f"{key.rpartition('.')[2]:8} {value}" for key, value in sorted(inspection.labels.items()) if _is_short(key)),
+    ]
+    if inspection.pins is None:
+        return "\n".join([*lines, "It carries no pins; 'tools/image build' writes them."])
+    rows = [
+        (name, fields.get("kind", ""), fields.get("id", ""), fields.get("version", ""), fields.get("source", ""))
+        for name, fields in inspection.pins.items()
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)] if rows else []
+    table = ["  ".join(cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)) for row in rows]
+    return "\n".join([*lines, "pins:", *(f"  {line.rstrip()}" for line in table)])
+
+
+def _is_short(label: str) -> bool:
+    return label.startswith(PREFIXES) and not label.endswith((".pins", ".inputs"))
