@@ -11,6 +11,8 @@ from markdown_it import MarkdownIt
 
 from imagepins.bump.move import Options
 from imagepins.bump.run import Request, bump
+from imagepins.cli import run_command
+from imagepins.cli.bump import bump_pin
 from imagepins.errors import ImagePinsError, UsageError
 from imagepins.evidence.pullrequest import run_describe, run_from_dockerfile
 from imagepins.evidence.sections import Part, fit
@@ -183,7 +185,7 @@ Sync = Callable[..., tuple[int, str]]
 def sync(project: Project, options: Options, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Sync:
     """``bump_pin --from-dockerfile`` with a text."""
 
-    def one(text: str, *names: str, **flags: bool) -> tuple[int, str]:
+    def one(text: str, *names: str, **flags: Any) -> tuple[int, str]:
         (tmp_path / "Dockerfile.up").write_text(text)
         code = run_from_dockerfile(project[0], tmp_path / "Dockerfile.up", names, options, **flags)
         return code, capsys.readouterr().out
@@ -237,3 +239,54 @@ def test_json_of_an_upstream_dockerfile_carries_table_and_bump(sync: Sync, proje
     document = json.loads(out)
     assert document["pins"][0]["state"] == "differs"
     assert document["bump"]["moves"][0]["new"]["id"] == project[2]
+
+
+@pytest.fixture
+def bump_command(project: Project, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """``tools/bump_pin ARGS...``."""
+
+    def one(*argv: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = run_command(bump_pin, [*argv, "--pins", str(project[0])], name="bump_pin")
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return one
+
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+def test_the_command_describes_with_evidence(bump_command: Command, project: Project, story: Any) -> None:
+    files = [str(story("rccl-2.30.7-cap256")), str(story("rccl-2.32.3-cap96"))]
+    code, out, _ = bump_command("rccl", project[2], "--describe", "--compare", *files)
+    assert code == 0
+    assert "+6.7 %" in out
+    assert project[1] in project[0].read_text()
+
+
+def test_the_command_takes_values_over_and_commits(bump_command: Command, project: Project, tmp_path: Path) -> None:
+    source = tmp_path / "Dockerfile.up"
+    source.write_text(f"ARG RCCL_COMMIT={project[2]}\n")
+    code, out, _ = bump_command("--from-dockerfile", str(source), "rccl", "--apply", "--branch", "sync")
+    assert (code, "committed as " in out) == (0, True)
+    log = run(["git", "log", "-1", "--format=%s", "sync"], cwd=project[0].parent).stdout
+    assert log.startswith(f"Update rccl to {project[2][:12]}")
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["rccl", "--describe", "--commit"], "--describe does not go with --commit"),
+        (["--describe"], "name the pin"),
+        (["rccl", "--compare", "a", "b"], "belong to --describe"),
+        (["rccl", "--apply"], "belongs to --from-dockerfile"),
+        (["rccl", "v1", "extra"], "one pin and one ref at a time"),
+        (["--from-dockerfile", "/nowhere/Dockerfile"], "No such file"),
+        (["--from-dockerfile", "/nowhere/Dockerfile", "--outdated"], "does not go with --outdated"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(argv: list[str], words: str, bump_command: Command) -> None:
+    code, out, err = bump_command(*argv)
+    assert (code, out) == (2, "")
+    assert words in err

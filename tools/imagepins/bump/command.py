@@ -34,14 +34,26 @@ def run(
     as_json: bool,
     commit: bool,
     branch: str | None,
-    force: bool,
-    allow_unreachable: bool,
-    allow_downgrade: bool,
-    reason: str | None,
-    offline: bool,
+    **permissions: Any,
 ) -> int:
-    """Do what was asked and return the exit code."""
-    options = Options(
+    """Do what was asked and return the exit code. ``permissions`` are those of ``make_options``."""
+    options = make_options(**permissions)
+    _check_usage(name, group, everything=everything, outdated=outdated, check=check)
+    if check:
+        return _check(pins_path, as_json=as_json)
+    if outdated:
+        return _outdated(pins_path, name, group, options, as_json=as_json)
+    request = make_request(pins_path, name, ref, group, everything=everything)
+    outcome, made = carry_out(pins_path, request, options, dry_run=dry_run, commit=commit, branch=branch)
+    tell(outcome, pins_path.parent, dry_run=dry_run, as_json=as_json, commit=made)
+    return exit_code(outcome)
+
+
+def make_options(
+    *, force: bool, allow_unreachable: bool, allow_downgrade: bool, reason: str | None, offline: bool
+) -> Options:
+    """What the command line allows, with this user's cache and mirrors."""
+    return Options(
         cache=cache_root(),
         mirrors=parse_mirrors(os.environ.get("IMAGEPINS_MIRRORS", "")),
         offline=offline,
@@ -50,18 +62,22 @@ def run(
         allow_downgrade=allow_downgrade,
         reason=reason,
     )
-    _check_usage(name, group, everything=everything, outdated=outdated, check=check)
-    if check:
-        return _check(pins_path, as_json=as_json)
-    if outdated:
-        return _outdated(pins_path, name, group, options, as_json=as_json)
-    request = _request(pins_path, name, ref, group, everything=everything)
+
+
+def carry_out(
+    pins_path: Path, request: Request, options: Options, *, dry_run: bool, commit: bool, branch: str | None
+) -> tuple[Outcome, str | None]:
+    """Move the pins and, where asked for, commit that; the outcome and the commit."""
     wants_commit = (commit or branch is not None) and not dry_run
     if wants_commit:
         prepare_branch(pins_path.parent, branch)
     outcome = bump(pins_path, request, options, dry_run=dry_run, must_be_clean=wants_commit)
     made = commit_files(pins_path.parent, outcome, branch) if wants_commit and outcome.written else None
-    _tell(outcome, pins_path.parent, dry_run=dry_run, as_json=as_json, commit=made)
+    return outcome, made
+
+
+def exit_code(outcome: Outcome) -> int:
+    """0, or the worst exit code of what could not be moved."""
     return max((error.exit_code for _, error in outcome.failed), default=0)
 
 
@@ -109,7 +125,8 @@ def _check_usage(name: str | None, group: str | None, *, everything: bool, outda
         raise UsageError("--outdated and --check are two questions; ask one at a time")
 
 
-def _request(pins_path: Path, name: str | None, ref: str | None, group: str | None, *, everything: bool) -> Request:
+def make_request(pins_path: Path, name: str | None, ref: str | None, group: str | None, *, everything: bool) -> Request:
+    """The pins that are meant, each with its ref. Raises UsageError for a group or member that is not there."""
     if name and not group:
         return Request({name: ref})
     pinset = read_pins(pins_path, None)
@@ -127,7 +144,8 @@ def _members(pinset: PinSet, group: str) -> tuple[str, ...]:
     return tuple(map(str, pinset.groups[group]))
 
 
-def _tell(outcome: Outcome, root: Path, *, dry_run: bool, as_json: bool, commit: str | None) -> None:
+def tell(outcome: Outcome, root: Path, *, dry_run: bool, as_json: bool, commit: str | None) -> None:
+    """Print the report of a bump."""
     if as_json:
         _print_json({**report.as_json(outcome, root, dry_run=dry_run), "commit": commit})
         return

@@ -7,11 +7,15 @@ from typing import Any
 import click
 
 from imagepins.cli import json_option, pins_option, run_command
+from imagepins.errors import UsageError
+
+FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("name", required=False)
 @click.argument("ref", required=False)
+@click.argument("more", nargs=-1, metavar="")
 @click.option("--group", metavar="GROUP", help="Move every pin of the group, or none.")
 @click.option("--all", "everything", is_flag=True, help="Move every pin to what it tracks.")
 @click.option("--outdated", is_flag=True, help="Tell how far each pin is from what it tracks; write nothing.")
@@ -25,8 +29,14 @@ from imagepins.cli import json_option, pins_option, run_command
 @click.option("--allow-downgrade", is_flag=True, help="Move backwards or sideways in history.")
 @click.option("--reason", metavar="TEXT", help="Reason to record with --allow-unreachable.")
 @click.option("--offline", is_flag=True, help="Ask no server; the report says what was not checked.")
+@click.option("--describe", is_flag=True, help="Print the body of the pull request; write nothing.")
+@click.option("--compare", nargs=2, metavar="BASE CANDIDATE", help="With --describe: result files to compare in it.")
+@click.option("--verified", multiple=True, type=FILE, help="With --describe: what image verify --json printed.")
+@click.option("--open", "open_request", is_flag=True, help="With --describe: open the pull request by gh.")
+@click.option("--from-dockerfile", type=FILE, help="Compare with the ARGs of an upstream Dockerfile; NAME... or all.")
+@click.option("--apply", is_flag=True, help="With --from-dockerfile: take its values over.")
 @pins_option
-def bump_pin(**options: Any) -> int:
+def bump_pin(more: tuple[str, ...], **options: Any) -> int:
     """Move the pin NAME of pins.yaml to REF and render the Dockerfiles again: all files, or none.
 
     REF is a commit, a short sha, a branch, a tag, pull/N or a pasted URL of one; for other kinds of pin a tag, a URL
@@ -35,7 +45,31 @@ def bump_pin(**options: Any) -> int:
     from imagepins.bump import command
 
     pins_path: Path = options.pop("pins_path")
+    describing = {key: options.pop(key) for key in ("compare", "verified", "open_request")}
+    describe, source, apply = (options.pop(key) for key in ("describe", "from_dockerfile", "apply"))
+    _check_combination(more, describe=describe, source=source, apply=apply, attached=any(describing.values()))
+    if source:
+        from imagepins.cli.sync import from_dockerfile
+
+        return from_dockerfile(pins_path, source, more, apply=apply, **options)
+    if describe:
+        from imagepins.cli.sync import describe as describe_bump
+
+        return describe_bump(pins_path, **describing, **options)
     return command.run(pins_path, **options)
+
+
+def _check_combination(
+    more: tuple[str, ...], *, describe: bool, source: Path | None, apply: bool, attached: bool
+) -> None:
+    if describe and source:
+        raise UsageError("--describe and --from-dockerfile are two questions; ask one at a time")
+    if attached and not describe:
+        raise UsageError("--compare, --verified and --open belong to --describe")
+    if apply and not source:
+        raise UsageError("--apply belongs to --from-dockerfile")
+    if more and not source:
+        raise UsageError(f"one pin and one ref at a time, not also {' '.join(more)}; see --group and --all")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -10,7 +10,7 @@ from imagepins.evidence.bisection import Span
 from imagepins.gitrepo.cache import Repository, read
 from imagepins.gitrepo.history import Commit, describe_commits, is_ancestor
 from imagepins.gitrepo.resolve import resolve
-from imagepins.gitrepo.trees import load_paths
+from imagepins.gitrepo.trees import lookup
 from imagepins.gitrepo.url import web_url
 from imagepins.pins.model import GitPin, Pin
 
@@ -48,12 +48,11 @@ def read_history(pin: Pin, good: str, bad: str, options: Options) -> History:
     first, last = (resolve(repository, each, requests[0].tracked).commit for each in wanted)
     if first == last or not is_ancestor(repository, first, last):
         raise RefError(f"{good} ({first[:12]}) does not come before {bad} ({last[:12]}) in the history of {pin.name}")
-    if pin.path:
-        load_paths(repository, first, last, pin.path)
-    commits = _between(repository, first, last, pin.path)
+    line = _first_parents(repository, first, last)
+    commits = _touching(repository, line, pin.path) if pin.path else line
     if not commits:
         raise RefError(f"no commit between {good} and {bad} touches {', '.join(pin.path)}: the images do not differ")
-    return History(repository, first, Span(commits), len(_between(repository, first, last, ())))
+    return History(repository, first, Span(commits), len(line))
 
 
 def describe_commit(history: History, commit: str) -> Described:
@@ -65,7 +64,20 @@ def describe_commit(history: History, commit: str) -> Described:
     return Described(describe_commits(history.repository, [commit])[commit], message, pull)
 
 
-def _between(repository: Repository, first: str, last: str, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Oldest first. Only first parents: a branch counts as its merge, since in its middle nobody built an image."""
-    arguments = ["--literal-pathspecs", "rev-list", "--reverse", "--first-parent", last, f"^{first}", "--", *paths]
-    return tuple(read(repository, *arguments).split())
+def _first_parents(repository: Repository, first: str, last: str) -> tuple[str, ...]:
+    """Oldest first. A branch counts as its merge alone, since in its middle nobody built an image."""
+    return tuple(read(repository, "rev-list", "--reverse", "--first-parent", last, f"^{first}").split())
+
+
+def _touching(repository: Repository, line: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Commits of ``line`` in which something under ``paths`` is not as in their first parent."""
+    commits = describe_commits(repository, line)
+    parents = describe_commits(repository, [each.parents[0] for each in commits.values() if each.parents])
+    trees = {sha: each.tree for sha, each in (parents | commits).items()}
+    entries = lookup(repository, trees.values(), paths)
+
+    def is_changed(commit: Commit) -> bool:
+        before = trees[commit.parents[0]] if commit.parents else ""
+        return any(entries.get((before, path)) != entries[commit.tree, path] for path in paths)
+
+    return tuple(sha for sha in line if is_changed(commits[sha]))

@@ -6,15 +6,20 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from imagepins.bump import report
+from imagepins.bump.command import carry_out, exit_code, tell
 from imagepins.bump.commit import subject
 from imagepins.bump.move import Options
-from imagepins.bump.run import Outcome, Request, bump
+from imagepins.bump.run import Request
 from imagepins.errors import CheckFailed, RefError, UsageError
 from imagepins.evidence.describe import Attached, describe, read_verified
 from imagepins.evidence.lastmove import described_move
 from imagepins.process import ProcessFailed, run
+
+if TYPE_CHECKING:
+    from imagepins.evidence.upstream import Upstream
 
 OPEN_SECONDS = 120.0
 
@@ -41,7 +46,7 @@ def run_describe(
     sys.stdout.write(body)
     if open_request:
         sys.stdout.write(_open(pins_path.resolve().parent, subject(outcome.proposal.moves), body))
-    return max((error.exit_code for _, error in outcome.failed), default=0)
+    return exit_code(outcome)
 
 
 def run_from_dockerfile(
@@ -53,6 +58,8 @@ def run_from_dockerfile(
     apply: bool = False,
     dry_run: bool = False,
     as_json: bool = False,
+    commit: bool = False,
+    branch: str | None = None,
 ) -> int:
     """Print pins beside an upstream Dockerfile's ARGs; with ``apply`` take its values over for ``names`` (none: all).
 
@@ -68,31 +75,31 @@ def run_from_dockerfile(
     for name in names:
         pinset.pin(name)
     found = compare_dockerfile(pinset, _read(source), file=str(source))
-    refs: dict[str, str | None] = {
-        str(row.pin.name): row.ref for row in found.rows if row.can_apply and (not names or row.pin.name in names)
-    }
-    given = {str(row.pin.name): row for row in found.rows}
-    for name in names:
-        if apply and name not in given:
-            raise RefError(f"{source} has no ARG for pin '{name}'")
-        if apply and name not in refs and given[name].state != "same":
-            raise RefError(f"pin '{name}' cannot be taken over from {source}: {given[name].state}")
+    refs = _refs(found, names, apply=apply)
     if not as_json:
         sys.stdout.write(upstream_markdown(found))
-    outcome = bump(pins_path, Request(refs, is_lenient=not names), options, dry_run=dry_run) if apply and refs else None
-    root = pins_path.parent
+    outcome, made, root = None, None, pins_path.parent
+    if apply and refs:
+        request = Request(refs, is_lenient=not names)
+        outcome, made = carry_out(pins_path, request, options, dry_run=dry_run, commit=commit, branch=branch)
     if as_json:
-        bumped = report.as_json(outcome, root, dry_run=dry_run) if outcome else None
+        bumped = {**report.as_json(outcome, root, dry_run=dry_run), "commit": made} if outcome else None
         sys.stdout.write(json.dumps({**upstream_json(found), "bump": bumped}, indent=2) + "\n")
     elif outcome:
-        _tell(outcome, root, dry_run=dry_run)
-    return max((error.exit_code for _, error in outcome.failed), default=0) if outcome else 0
+        sys.stdout.write("\n")
+        tell(outcome, root, dry_run=dry_run, as_json=False, commit=made)
+    return exit_code(outcome) if outcome else 0
 
 
-def _tell(outcome: Outcome, root: Path, *, dry_run: bool) -> None:
-    sys.stdout.write("\n" + report.as_text(outcome, root, dry_run=dry_run) + "\n")
-    if dry_run:
-        sys.stdout.write(report.diff(outcome, root))
+def _refs(found: "Upstream", names: Sequence[str], *, apply: bool) -> dict[str, str | None]:
+    """Pins to move and upstream's values. Raises RefError for a named pin whose value cannot be taken over."""
+    rows = {str(row.pin.name): row for row in found.rows}
+    for name in names if apply else ():
+        if name not in rows:
+            raise RefError(f"{found.file} has no ARG for pin '{name}'")
+        if not rows[name].can_apply and rows[name].state != "same":
+            raise RefError(f"pin '{name}' cannot be taken over from {found.file}: {rows[name].state}")
+    return {name: row.ref for name, row in rows.items() if row.can_apply and (not names or name in names)}
 
 
 def _comparison(files: Sequence[str]) -> str:
