@@ -250,3 +250,17 @@ def test_real_debootstrap_makes_a_debian_that_runs(tmp_path: Path, monkeypatch: 
     assert shown.startswith("13.")
     assert "\napt\n" in shown
     assert "imagepins-base-" not in Path("/proc/mounts").read_text()
+
+
+@pytest.mark.usefixtures("at_engine", "work")
+def test_run_for_another_reference_has_nothing_to_wait_for(fake: Fake, said: list[str]) -> None:
+    slow = f"case $* in *' slow '*) sleep 30;; esac\n{SMALL}"
+    log = fake("debootstrap", f"echo begun >>$LOG\n{slow}")
+    process = command(f"{CLOSED}/debian:slow-slim")
+    while not log.read_text():
+        time.sleep(0.02)
+    assert ensure_base(said.append, ref=f"{CLOSED}/debian:quick-slim").origin == "debootstrap"
+    assert process.poll() is None
+    assert "another run is at it, waiting for it to end" not in said
+    process.terminate()
+    process.communicate(timeout=20)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from imagepins.engine import unixhttp
@@ -44,18 +45,24 @@ def ensure_base(say: Say, *, ref: str = BASE_REF) -> Base:
     base = find_base(ref)
     if base:
         return base
-    with only_one("base", say):
+    task = _task_name(ref)
+    with only_one(task, say):
         base = find_base(ref)
         if base:
             return base
         refused = _pull(ref, say)
         if refused:
             say(f"{refused}; making {ref} with debootstrap")
-            _make(ref, refused, say)
+            _make(ref, refused, task, say)
         base = find_base(ref)
     if base is None:
         raise EngineError(f"the engine took {ref} but does not show it; see docker image ls")
     return base
+
+
+def _task_name(ref: str) -> str:
+    # Runs for other engines or other references have nothing to wait for.
+    return f"base-{sha256(f'{find_endpoint().host} {ref}'.encode()).hexdigest()[:12]}"
 
 
 def _pull(ref: str, say: Say) -> str | None:
@@ -87,11 +94,11 @@ def _registry_silence(ref: str) -> str | None:
     return f"no registry answered for {ref} ({_message(answer.body)})"
 
 
-def _make(ref: str, refused: str, say: Say) -> None:
+def _make(ref: str, refused: str, task: str, say: Say) -> None:
     from imagepins.engine.debootstrap import import_debian
 
     try:
-        import_debian(ref, say)
+        import_debian(ref, say, task=task)
     except NetworkError as error:
         raise NetworkError(f"{refused}, and {error}") from error
 

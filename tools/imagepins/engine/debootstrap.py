@@ -21,7 +21,6 @@ from imagepins.process import ProcessFailed, run
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 MAKE_SECONDS = 900.0
 IMPORT_SECONDS = 300.0
-WORK_PREFIX = "imagepins-base-"
 LEFT_OUT = (
     "./dev/*",  # the engine brings its own
     "./etc/hostname",  # this machine's, copied by debootstrap
@@ -33,17 +32,17 @@ LEFT_OUT = (
 )
 
 
-def import_debian(ref: str, say: Say) -> None:
+def import_debian(ref: str, say: Say, *, task: str) -> None:
     """Make the Debian suite that the tag of ``ref`` names, ``debian:trixie-slim`` → trixie, and import it as ``ref``.
 
-    Call it under the lock of ``base``: directories of runs that were killed are removed first. Raises NetworkError
-    where debootstrap cannot be had or no mirror provides the suite, and EngineError where the engine refuses it.
+    Call it under the lock named ``task``: directories of killed runs of that name are removed first. Raises
+    NetworkError where debootstrap cannot be had or no mirror provides the suite, EngineError where the engine refuses.
     """
     suite = ref.rpartition(":")[2].removesuffix("-slim")
     host = read_host()
     _require_debootstrap(host, say)
     mirror = apt.debian_mirror(apt.targets(), host.debian_release) if host.has_apt else None
-    with _work_directory() as work:
+    with _work_directory(task) as work:
         _bootstrap(suite, work / "root", mirror, say)
         _pack(work / "root", work / "root.tar")
         say(f"docker import {ref}")
@@ -99,11 +98,12 @@ def _pack(root: Path, archive: Path) -> None:
 
 
 @contextmanager
-def _work_directory() -> Iterator[Path]:
+def _work_directory(task: str) -> Iterator[Path]:
     place = Path(os.environ.get("TMPDIR", "/var/tmp"))  # noqa: S108 - a root file system does not fit a small /tmp
-    for left in place.glob(f"{WORK_PREFIX}*"):
+    prefix = f"imagepins-{task}-"
+    for left in place.glob(f"{prefix}*"):
         shutil.rmtree(left, ignore_errors=True)
-    work = Path(tempfile.mkdtemp(prefix=WORK_PREFIX, dir=place))
+    work = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
     try:
         yield work
     finally:
