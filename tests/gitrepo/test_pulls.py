@@ -56,6 +56,24 @@ def test_force_pushed(pull: Any, state_of: Callable[[str], PullState]) -> None:
     assert (state.state, state.needs_attention) == ("force-pushed", True)
 
 
+def test_pinned_to_the_branch_instead(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    state = state_of(pull.sha("main"))
+    assert (state.state, state.needs_attention) == ("elsewhere", True)
+    assert state_of(pull.sha("main^")).state == "updated"
+
+
+def test_older_form_of_a_merged_pull_differs(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    old = pull.sha("refs/pull/7/head")
+    pull.git("checkout", "--quiet", "p7")
+    pull.commit_files("p3", {"src/more": "m"})
+    pull.git("update-ref", "refs/pull/7/head", "HEAD")
+    pull.git("checkout", "--quiet", "main")
+    pull.git("merge", "--quiet", "--squash", "p7")
+    pull.git("commit", "--quiet", "--message", "squashed")
+    state = state_of(old)
+    assert (state.state, state.merged_as, state.is_exact) == ("merged", pull.sha("main"), False)
+
+
 def test_merged_by_a_merge_commit(pull: Any, state_of: Callable[[str], PullState]) -> None:
     pull.git("merge", "--quiet", "--no-ff", "-m", "Merge pull request", "p7")
     merge = pull.sha("main")

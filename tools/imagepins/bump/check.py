@@ -10,7 +10,7 @@ from imagepins.bump.hidden import hidden_literals
 from imagepins.errors import PinsError
 from imagepins.files import shared
 from imagepins.pins.load import load
-from imagepins.pins.model import GitPin, Pin, PinSet
+from imagepins.pins.model import GitPin, Track, Pin, PinSet
 from imagepins.render.dockerfile import broken_constraints, render_all
 from imagepins.render.freshness import difference, read, stale, strays
 
@@ -102,13 +102,19 @@ def _pinned_values(pinset: PinSet) -> Iterator[str]:
         known = [pin.id, pin.source, pin.value, pin.component_version, getattr(pin, "index", None)]
         if isinstance(pin, GitPin):
             known += [patch.commit for patch in (*pin.picks, *pin.reverts)]
-            known += [pin.track.branch, pin.track.tag] if pin.track else []
+            known += [pin.track.branch, pin.track.tag, _tracked_ref(pin.track)] if pin.track else []
         for value in known:
             if value:
                 yield str(value)
                 yield str(value).removeprefix("sha256:")
     for target in pinset.targets.values():
         yield from (str(value) for value in target.args.values())
+
+
+def _tracked_ref(track: Track) -> str:
+    if track.pull:
+        return f"refs/pull/{track.pull}/head"
+    return f"refs/heads/{track.branch}" if track.branch else f"refs/tags/{track.tag}"
 
 
 def _reviews(pinset: PinSet, today: datetime.date) -> Iterator[Problem]:

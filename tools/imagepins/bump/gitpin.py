@@ -6,7 +6,7 @@ from imagepins.bump.facts import add_facts
 from imagepins.bump.lookup import GitRequest
 from imagepins.bump.move import UNKNOWN_COMMIT, Change, Move, Options, Side
 from imagepins.errors import NetworkError, RefError
-from imagepins.gitrepo.cache import Repository, commits_of
+from imagepins.gitrepo.cache import Repository, commits_of, default_branch
 from imagepins.gitrepo.history import Commit, Relation, describe_commits, is_ancestor, relate
 from imagepins.gitrepo.pulls import PullState, pull_state
 from imagepins.gitrepo.resolve import Resolved, fetch_known, pull_refs, reaching, resolve, short_name
@@ -35,7 +35,7 @@ def propose_git(request: GitRequest, repository: Repository, options: Options) -
     move = Move(pin=pin.name, kind=pin.kind, old=old, new=new, pull=target.pull, notes=target.resolved.notes)
     if commit == current:
         return move
-    move = _with_reach(move, request, repository, options)
+    move = _with_reach(move, target.resolved, request, repository, options)
     if current and old_known:
         move = _with_relation(move, repository, current, options, target.pull)
     elif current:
@@ -55,7 +55,16 @@ def _target(request: GitRequest, repository: Repository, current: str | None) ->
     commit = tips[ref]
     if commit is None:
         raise RefError(f"{short_name(ref)}, which {pin.name} tracks, does not exist on {pin.git}")
+    if track is None:
+        return _Target(_on_default_branch(repository, commit))
     return _Target(Resolved(commit, ref))
+
+
+def _on_default_branch(repository: Repository, commit: str) -> Resolved:
+    name, before = default_branch(repository)
+    changed = before is not None and before != name
+    notes = (f"the default branch is {name}, it was {before} when last looked at",) if changed else ()
+    return Resolved(commit, f"refs/heads/{name}" if name else "HEAD", notes)
 
 
 def _pull_target(request: GitRequest, repository: Repository, current: str | None) -> _Target:
@@ -78,7 +87,7 @@ def _pull_target(request: GitRequest, repository: Repository, current: str | Non
     return _Target(Resolved(head, pull_refs(number)[0]), state)
 
 
-def _with_reach(move: Move, request: GitRequest, repository: Repository, options: Options) -> Move:
+def _with_reach(move: Move, resolved: Resolved, request: GitRequest, repository: Repository, options: Options) -> Move:
     """Require a ref that contains the commit, or record that none does."""
     pin, wanted, commit = request.pin, request.wanted, move.new.id or ""
     allowed = list(request.tracked)
@@ -100,6 +109,8 @@ def _with_reach(move: Move, request: GitRequest, repository: Repository, options
             raise RefError(_unreachable(move, request, repository))
         reason = options.reason or f"no commit of {_names(request.tracked)} contained it when it was pinned"
         changes.append(Change("allow_unreachable", reason))
+    if reached == "HEAD" and resolved.ref:
+        reached = resolved.ref
     return replace(move, changes=tuple(changes), reached_from=reached, track_pull=track_pull, tag=move.new.tag)
 
 

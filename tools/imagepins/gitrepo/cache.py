@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -68,6 +69,26 @@ def fetch_refs(repository: Repository, refs: Iterable[str]) -> None:
         done = _fetch(repository, ["--prune", _COMMITS_ONLY, "origin", *wanted])
     if done is not None:
         raise NetworkError(f"{repository.url}: git fetch: {done}")
+
+
+def default_branch(repository: Repository) -> tuple[str | None, str | None]:
+    """Name of the server's default branch, now and when it was last asked for. Raises NetworkError.
+
+    Only a clone asks for HEAD alone: ls-remote would have every ref sent.
+    """
+    noted = repository.path / "default-branch"
+    before = noted.read_text().strip() if noted.exists() else None
+    if repository.is_offline:
+        return before, before
+    with tempfile.TemporaryDirectory(dir=repository.path) as folder:
+        bare = ["clone", "--quiet", "--bare", "--template=", "--depth=1", _COMMITS_ONLY, "--no-tags", "--single-branch"]
+        done = git_remote([*bare, repository.address, "head"], url=repository.url, cwd=Path(folder))
+        if done.code != 0:
+            raise NetworkError(f"{repository.url}: git clone: {last_words(done.stderr)}")
+        symbolic = git(["symbolic-ref", "HEAD"], cwd=Path(folder) / "head", check=False).stdout.strip()
+    name = symbolic.removeprefix("refs/heads/") or None
+    noted.write_text(f"{name or ''}\n")
+    return name, before
 
 
 def fetch_commit(repository: Repository, sha: str) -> str | None:

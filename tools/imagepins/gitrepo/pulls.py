@@ -12,7 +12,7 @@ from imagepins.gitrepo.history import describe_commits, is_ancestor, log, merge_
 from imagepins.gitrepo.patches import changed_files, commit_patch_id, find_equivalent, first_parent, range_patch_id
 from imagepins.gitrepo.resolve import pull_refs
 
-State = Literal["open", "updated", "force-pushed", "merged", "closed", "gone"]
+State = Literal["open", "updated", "elsewhere", "force-pushed", "merged", "closed", "gone"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class PullState:
                 return f"pull {self.number} was force-pushed: the pinned commit is no longer part of it"
             case "updated":
                 return f"pull {self.number} is open and has newer commits"
+            case "elsewhere":
+                return f"pull {self.number} is open; the pinned commit is one of the branch, without the pull"
             case "gone":
                 return f"pull {self.number} has no head any more"
             case _:
@@ -63,12 +65,17 @@ def pull_state(repository: Repository, number: str, pinned: str, branch: str) ->
         return PullState(number, "open", head)
     if is_ancestor(repository, pinned, head):
         return PullState(number, "updated", head)
+    if tip and is_ancestor(repository, pinned, tip):
+        return PullState(number, "elsewhere", head)
     return PullState(number, "force-pushed", head)
 
 
 def _merged(repository: Repository, number: str, head: str | None, pinned: str, tip: str) -> PullState | None:
-    for commit in dict.fromkeys((pinned, head)):
-        if commit and (found := _merged_commit(repository, number, commit, tip)):
+    """The head decides; the pinned commit counts where it went in another way than by being the branch's own."""
+    for commit in dict.fromkeys((head, pinned)):
+        if commit is None or (commit != head and head and is_ancestor(repository, commit, tip)):
+            continue
+        if found := _merged_commit(repository, number, commit, tip):
             merged_as, how = found
             trees = describe_commits(repository, [pinned, merged_as])
             is_exact = trees[pinned].tree == trees[merged_as].tree

@@ -1,0 +1,93 @@
+"""A small project with a pin file, and the command run on it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from imagepins.cli.bump import main
+
+TEMPLATE = "FROM scratch\n[[[ pin_args ]]]\n[[[ env_lines ]]]\n"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Its output as JSON."""
+        return json.loads(self.out)
+
+
+class Project:
+    """A directory with pins.yaml, one image that holds all pins, and its rendered Dockerfile."""
+
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root = root
+        self.pins = root / "pins.yaml"
+        self.dockerfile = root / "images/all/one/Dockerfile"
+        self._capsys = capsys
+
+    def write(self, pins: str, rest: str = "", env: str = "") -> None:
+        """Write pins.yaml from the text below ``pins:`` (two spaces of indent) and render it."""
+        names = [line.split(":")[0].strip() for line in pins.splitlines() if line[:2] == "  " and line[2:3] not in " #"]
+        images = f"images:\n  all:\n    template: images/all/Dockerfile.j2\n    pins: [{', '.join(names)}]\n{env}"
+        self.write_bytes(f"schema: 1\npins:\n{pins}{images}    variants: {{one: {{}}}}\n{rest}".encode())
+
+    def write_bytes(self, content: bytes) -> None:
+        """Write pins.yaml as it is and render it where it is valid."""
+        from imagepins.errors import ImagePinsError
+        from imagepins.pins.load import load
+        from imagepins.render.dockerfile import render_all
+
+        template = self.root / "images/all/Dockerfile.j2"
+        template.parent.mkdir(parents=True, exist_ok=True)
+        template.write_text(TEMPLATE)
+        self.pins.write_bytes(content)
+        try:
+            texts = render_all(load(self.pins), self.root)
+        except ImagePinsError:
+            return
+        for path, text in texts.items():
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_bytes(text.encode())
+
+    def run(self, *arguments: str) -> Ended:
+        """Run bump_pin on the project."""
+        self._capsys.readouterr()
+        code = main(["--pins", str(self.pins), *arguments])
+        captured = self._capsys.readouterr()
+        return Ended(code, captured.out, captured.err)
+
+    def snapshot(self) -> dict[str, tuple[bytes, int]]:
+        """Content and time of every file."""
+        files = (path for path in self.root.rglob("*") if path.is_file() and ".git/" not in path.as_posix())
+        return {path.relative_to(self.root).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+@pytest.fixture
+def project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Project:
+    root = tmp_path / "project"
+    root.mkdir()
+    return Project(root, capsys)
+
+
+@pytest.fixture
+def pinned(project: Project, upstream: Any) -> Callable[..., Project]:
+    """The project with one pin ``rccl`` at a revision of ``upstream``."""
+
+    def make(revision: str = "refs/keep/c1", track: str = "{branch: main}", more: str = "") -> Project:
+        commit = upstream.sha(revision)
+        tracked = f"    track: {track}\n" if track else ""
+        project.write(f'  rccl:\n    git: {upstream.url}\n    commit: "{commit}"\n{tracked}{more}')
+        return project
+
+    return make

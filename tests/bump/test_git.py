@@ -1,0 +1,286 @@
+"""Bumps of git pins, end to end: what moves, what is refused, what is said."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Pinned = Callable[..., Any]
+
+
+def moved_to(project: Any, upstream: Any, revision: str) -> bool:
+    commit = upstream.sha(revision)
+    return commit in project.pins.read_text() and f"ARG RCCL_COMMIT={commit}\n" in project.dockerfile.read_text()
+
+
+def assert_refused(project: Any, *arguments: str, code: int = 3) -> Any:
+    before = project.snapshot()
+    ended = project.run(*arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert project.snapshot() == before
+    return ended
+
+
+@pytest.mark.parametrize(
+    "form",
+    [str, str.upper, lambda sha: f"  {sha}\n", lambda sha: sha[:12]],
+    ids=["as it is", "upper", "blanks", "short"],
+)
+def test_commit_moves_value_and_dockerfile_and_nothing_else(
+    pinned: Pinned, upstream: Any, form: Callable[[str], str]
+) -> None:
+    project = pinned()
+    old, new = upstream.sha("refs/keep/c1"), upstream.sha("refs/keep/c3")
+    pins, dockerfile = project.pins.read_text(), project.dockerfile.read_text()
+    ended = project.run("rccl", form(new))
+    assert ended.code == 0, ended.err
+    assert project.pins.read_text() == pins.replace(old, new)
+    assert project.dockerfile.read_text() == dockerfile.replace(old, new)
+    for part in ("2 commits ahead", "branch main", "c3", "all/one", "pins.yaml, images/all/one/Dockerfile"):
+        assert part in ended.out
+
+
+def test_without_ref_the_pin_follows_its_branch(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    assert project.run("rccl").code == 0
+    assert moved_to(project, upstream, "main")
+
+
+def test_without_track_the_pin_follows_the_default_branch(pinned: Pinned, upstream: Any) -> None:
+    upstream.git("symbolic-ref", "HEAD", "refs/heads/rel")
+    project = pinned(track="")
+    ended = project.run("rccl")
+    assert ended.code == 0
+    assert moved_to(project, upstream, "refs/heads/rel")
+    assert "branch rel" in ended.out
+
+
+def test_default_branch_that_changed_is_said(pinned: Pinned, upstream: Any) -> None:
+    project = pinned(track="")
+    project.run("rccl", "--dry-run")
+    upstream.git("symbolic-ref", "HEAD", "refs/heads/rel")
+    assert "was main" in project.run("rccl", "--dry-run").out
+
+
+def test_tag_is_peeled_and_kept_as_a_comment(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    assert project.run("rccl", "v1").code == 0
+    assert f'"{upstream.sha("refs/keep/c3")}"  # frozen: v1\n' in project.pins.read_text()
+    project.run("rccl", "main")
+    assert "frozen" not in project.pins.read_text()
+
+
+def test_foreign_comment_outlives_the_tag(project: Any, upstream: Any) -> None:
+    commit = upstream.sha("refs/keep/c1")
+    line = f'  rccl: {{git: "{upstream.url}", commit: "{commit}", track: {{branch: main}}}}'
+    project.write(f"{line}  # frozen: v0, keep: NAVI fix\n")
+    project.run("rccl", "v1")
+    assert "}  # frozen: v1, keep: NAVI fix\n" in project.pins.read_text()
+    project.run("rccl", upstream.sha("main"))
+    assert "}  # keep: NAVI fix\n" in project.pins.read_text()
+
+
+def test_already_there_changes_no_byte_and_no_time(pinned: Pinned, upstream: Any) -> None:
+    project = pinned("main")
+    before = project.snapshot()
+    for arguments in (["rccl"], ["rccl", upstream.sha("main")], ["rccl", "main"]):
+        ended = project.run(*arguments)
+        assert (ended.code, ended.out.splitlines()[0]) == (0, f"rccl is already at {upstream.sha('main')[:12]}")
+    assert project.snapshot() == before
+
+
+def test_settled_commit_asks_nobody(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    commit = upstream.sha("refs/keep/c1")
+    upstream.path.rename(upstream.path.with_name("away"))
+    assert project.run("rccl", commit).code == 0
+
+
+def test_dry_run_shows_both_diffs_and_writes_nothing(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    before = project.snapshot()
+    ended = project.run("rccl", "main", "--dry-run")
+    assert ended.code == 0
+    assert project.snapshot() == before
+    for name in ("pins.yaml", "images/all/one/Dockerfile"):
+        assert f"--- a/{name}\n+++ b/{name}\n" in ended.out
+    assert f"+ARG RCCL_COMMIT={upstream.sha('main')}\n" in ended.out
+
+
+def test_mistyped_pin_is_refused_with_the_nearest_name(pinned: Pinned) -> None:
+    ended = assert_refused(pinned(), "rcll", "main", code=2)
+    assert "no pin 'rcll'; did you mean 'rccl'" in ended.err
+
+
+@pytest.mark.parametrize("ref", ["nosuch", "heads/nosuch", "1" * 40, "f00dfeed1", "a" * 39, "a" * 41, "pull/99", "rel"])
+def test_what_does_not_exist_or_is_ambiguous_is_refused(pinned: Pinned, ref: str) -> None:
+    assert_refused(pinned(), "rccl", ref)
+
+
+@pytest.mark.parametrize("ref", ["--upload-pack=touch /tmp/owned", "ext::sh -c id", "-x"])
+def test_ref_that_git_could_take_for_an_option_is_refused(pinned: Pinned, ref: str) -> None:
+    assert_refused(pinned(), "--", "rccl", ref)
+
+
+def test_impostor_is_refused_and_the_exception_recorded(pinned: Pinned, upstream: Any) -> None:
+    project = pinned("main")
+    impostor = upstream.sha("refs/old8")
+    ended = assert_refused(project, "rccl", impostor)
+    assert "not part of branch main" in ended.err
+    ended = project.run("rccl", impostor, "--allow-unreachable", "--reason", "tested by hand")
+    assert ended.code == 0
+    assert 'allow_unreachable: "tested by hand"\n' in project.pins.read_text()
+    upstream.git("merge", "--quiet", "--no-ff", "-m", "merged", impostor)
+    assert project.run("rccl", "main").code == 0
+    assert "allow_unreachable" not in project.pins.read_text()
+
+
+def test_branch_that_is_not_tracked_is_refused_with_the_way_out(pinned: Pinned, upstream: Any) -> None:
+    project = pinned("refs/keep/c1")
+    upstream.git("checkout", "--quiet", "-b", "side", "refs/keep/c2")
+    upstream.commit("side", s="s")
+    ended = assert_refused(project, "rccl", "side")
+    assert "change the pin's track" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("revision", "words"), [("refs/keep/c3", "2 commits BEFORE"), ("refs/keep/c4", "1 commit BEFORE")]
+)
+def test_backwards_needs_leave(pinned: Pinned, upstream: Any, revision: str, words: str) -> None:
+    project = pinned("refs/keep/c5")
+    ended = assert_refused(project, "rccl", upstream.sha(revision))
+    assert words in ended.err
+    assert project.run("rccl", upstream.sha(revision), "--allow-downgrade").code == 0
+    assert moved_to(project, upstream, revision)
+
+
+def test_sideways_is_a_word_of_its_own(pinned: Pinned, upstream: Any) -> None:
+    project = pinned("refs/pull/8/head", track='{pull: "8", then: main}')
+    upstream.commit("on", f="on")
+    ended = assert_refused(project, "rccl", "main")
+    assert "diverged" in ended.err
+
+
+def test_pull_is_followed_at_its_head_and_recorded(pinned: Pinned, upstream: Any) -> None:
+    project = pinned("refs/keep/c4")
+    ended = project.run("rccl", "pr/7")
+    assert ended.code == 0, ended.err
+    assert moved_to(project, upstream, "refs/pull/7/head")
+    assert 'track: {pull: "7", then: main}\n' in project.pins.read_text()
+
+
+def test_pull_of_a_pin_that_tracks_no_branch_asks_for_then(pinned: Pinned) -> None:
+    ended = assert_refused(pinned("refs/keep/c4", track=""), "rccl", "pull/7")
+    assert "then: BRANCH" in ended.err
+
+
+def test_merged_pull_moves_to_the_commit_on_the_branch(pinned: Pinned, upstream: Any) -> None:
+    project = pinned("refs/pull/7/head", track='{pull: "7", then: main}')
+    squash = upstream.sha("main")
+    upstream.commit("later", f="later")
+    ended = project.run("rccl")
+    assert ended.code == 0, ended.err
+    assert squash in project.pins.read_text()
+    assert "pull 7 was merged (squash)" in ended.out
+    assert "differ" in ended.out
+    again = project.run("rccl")
+    assert (again.code, "already at" in again.out) == (0, True)
+
+
+def test_open_pull_moves_to_its_newer_head(pinned: Pinned, upstream: Any) -> None:
+    project = pinned("refs/keep/c5", track='{pull: "8", then: main}')
+    assert project.run("rccl").code == 0
+    assert moved_to(project, upstream, "refs/pull/8/head")
+
+
+def test_force_pushed_pull_needs_leave(pinned: Pinned, upstream: Any) -> None:
+    project = pinned("refs/old8", track='{pull: "8", then: main}')
+    ended = assert_refused(project, "rccl")
+    assert "diverged" in ended.err
+    assert project.run("rccl", "--allow-downgrade").code == 0
+    assert moved_to(project, upstream, "refs/pull/8/head")
+
+
+def test_tag_pin_moves_to_another_tag_and_tracks_it(pinned: Pinned, upstream: Any) -> None:
+    upstream.git("tag", "v2", "refs/keep/c5")
+    project = pinned("refs/keep/c3", track="{tag: v1}")
+    assert project.run("rccl", "v2").code == 0
+    assert moved_to(project, upstream, "refs/keep/c5")
+    assert "track: {tag: v2}" in project.pins.read_text()
+
+
+def test_held_pin_is_refused_with_its_reason(pinned: Pinned) -> None:
+    project = pinned(more="    hold: regression in all-reduce\n")
+    ended = assert_refused(project, "rccl", "main")
+    assert "is held: regression in all-reduce (pins.yaml:7)" in ended.err
+
+
+def test_hostile_address_is_refused(project: Any) -> None:
+    project.write(f'  rccl:\n    git: ext::sh -c id\n    commit: "{"a" * 40}"\n')
+    assert project.run("rccl", "b" * 40).code == 2
+
+
+def test_repository_that_is_not_there_is_no_answer(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    upstream.path.rename(upstream.path.with_name("away"))
+    ended = assert_refused(project, "rccl", "main", code=4)
+    assert upstream.url in ended.err
+
+
+def test_mirrors_lead_elsewhere(pinned: Pinned, upstream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = pinned()
+    upstream.path.rename(upstream.path.with_name("mirror"))
+    monkeypatch.setenv("IMAGEPINS_MIRRORS", f"{upstream.url}={upstream.url.replace('upstream', 'mirror')}")
+    assert project.run("rccl", "main").code == 0
+
+
+def test_mirrors_of_the_pin_file_lead_elsewhere(project: Any, upstream: Any) -> None:
+    url = "https://github.com/ROCm/rccl.git"
+    project.write(
+        f'  rccl:\n    git: {url}\n    commit: "{upstream.sha("refs/keep/c1")}"\n    track: {{branch: main}}\n',
+        rest=f"mirrors:\n  {url}: {upstream.url}\n",
+    )
+    ended = project.run("rccl")
+    assert ended.code == 0, ended.err
+    assert "https://github.com/ROCm/rccl/compare/" in ended.out
+
+
+def test_offline_takes_a_commit_at_its_word_and_says_so(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    commit = upstream.sha("main")
+    upstream.path.rename(upstream.path.with_name("away"))
+    ended = project.run("rccl", commit, "--offline")
+    assert ended.code == 0, ended.err
+    assert "NOT checked" in ended.out
+    assert "that the commit exists (offline)" in ended.out
+    assert commit in project.pins.read_text()
+
+
+def test_offline_uses_what_the_cache_knows(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    project.run("rccl", "main", "--dry-run")
+    commit = upstream.sha("main")
+    upstream.path.rename(upstream.path.with_name("away"))
+    ended = project.run("rccl", "main", "--offline")
+    assert (ended.code, commit in project.pins.read_text()) == (0, True)
+
+
+def test_vanished_old_commit_is_said(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    text = project.pins.read_text().replace(upstream.sha("refs/keep/c1"), "b" * 40)
+    project.write_bytes(text.encode())
+    ended = project.run("rccl", "main")
+    assert ended.code == 0
+    assert "is gone from" in ended.out
+
+
+def test_server_that_refuses_bare_commits_is_told(
+    pinned: Pinned, upstream: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = pinned()
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "protocol.version")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "0")
+    assert project.run("rccl", upstream.sha("refs/keep/c5")).code == 0
+    ended = assert_refused(project, "rccl", upstream.sha("refs/old8"))
+    assert "branch main, all branches and tags" in ended.err
