@@ -49,7 +49,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pin", required=True, help="name of the pin")
     parser.add_argument("--commit", required=True, help="the pinned commit")
-    parser.add_argument("--source", type=Path, required=True, help="the git checkout that was built")
+    parser.add_argument("--source", type=Path, required=True, help="the source tree that was built")
     parser.add_argument("--artifact", type=Path, required=True, help="directory of what was built")
     parser.add_argument("--bakes", metavar="PREFIX", help="the libraries must hold PREFIX and the commit's 7 digits")
     parser.add_argument("--archs", type=str.split, default=[], help="architectures that must have code objects")

@@ -10,7 +10,7 @@ from imagepins.bump.hidden import hidden_literals
 from imagepins.errors import PinsError
 from imagepins.files import shared
 from imagepins.pins.load import load
-from imagepins.pins.model import GitPin, Track, Pin, PinSet
+from imagepins.pins.model import GitPin, Pin, PinSet, Track
 from imagepins.render.dockerfile import broken_constraints, render_all
 from imagepins.render.freshness import difference, read, stale, strays
 

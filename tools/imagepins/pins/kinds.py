@@ -68,6 +68,11 @@ class Patch:
     commit: Text
     reason: Text
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the whole commit is known; otherwise ``commit`` holds its first digits."""
+        return len(self.commit) == 40
+
 
 @dataclass(frozen=True, kw_only=True)
 class GitPin(Pin):
@@ -89,6 +94,14 @@ class GitPin(Pin):
     @property
     def id(self) -> Text | None:
         return self.commit
+
+    @property
+    def value(self) -> str:
+        return self.commit if self.commit and self.is_complete else ""
+
+    @property
+    def is_complete(self) -> bool:
+        return self.commit is not None and all(patch.is_whole for patch in (*self.picks, *self.reverts))
 
     @property
     def source(self) -> Text:
