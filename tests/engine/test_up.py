@@ -10,7 +10,8 @@ import pytest
 from imagepins.engine import provision
 from imagepins.engine.daemon import Daemon
 from imagepins.engine.host import Host, how_to_install, read_host
-from imagepins.engine.provision import Layout, choose_source, make_usable, missing_packages
+from imagepins.engine.provision import make_usable, missing_packages
+from imagepins.engine.suite import Layout, choose_source
 from imagepins.errors import EngineError
 from imagepins.process import Completed
 
@@ -99,12 +100,22 @@ def test_up_that_was_interrupted_is_finished_by_the_next(machine: Machine) -> No
     assert done.stdout == "interrupted 130\nfinished 0\n1\n", done.stderr
 
 
+FEDORA = (
+    "printf 'ID=fedora\\nPRETTY_NAME=\"Fedora 42\"\\n' >/run/os-release; "
+    "mount --bind /run/os-release $(realpath /etc/os-release)"
+)
+
+
+@pytest.mark.engine
+def test_up_on_another_distribution_starts_an_engine_that_is_installed(machine: Machine) -> None:
+    done = machine("$TOOL up", before=FEDORA)
+    assert done.code == 0, done.stderr
+    assert "the engine answers at unix:///var/run/docker.sock" in done.stderr
+
+
 @pytest.mark.engine
 def test_up_on_another_distribution_says_in_two_lines_what_to_install(machine: Machine) -> None:
-    release = (
-        "printf 'ID=fedora\\nPRETTY_NAME=\"Fedora 42\"\\n' >/run/os; mount --bind /run/os $(realpath /etc/os-release)"
-    )
-    done = machine("$TOOL up", before=f"{release}; mount --bind /dev/null $(command -v dockerd)")
+    done = machine("$TOOL up", before=f"{FEDORA}; mount --bind /dev/null $(command -v dockerd)")
     assert done.code == 6
     problem, *lines = done.stderr.splitlines()
     assert problem.startswith("engine: No Docker engine is installed here; ")

@@ -1,9 +1,6 @@
 """A machine without a usable engine → one with it, from the distribution's own packages."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
 from imagepins.engine import apt
 from imagepins.engine.client import find_buildx, find_client, find_program, version_tuple
@@ -11,6 +8,7 @@ from imagepins.engine.daemon import Daemon, start_daemon
 from imagepins.engine.host import Host, how_to_install, read_host
 from imagepins.engine.lock import only_one
 from imagepins.engine.progress import Say
+from imagepins.engine.suite import Layout, choose_source, remove_newer_suite, write_whole
 from imagepins.engine.usable import Problem, find_problem
 from imagepins.errors import EngineError
 from imagepins.process import run
@@ -21,34 +19,7 @@ CURABLE = {
     "no-client": "an engine answers, but there is no docker client",
     "no-buildx": "an engine answers, but its client has no buildx plugin",
 }
-WANTED = {"docker.io": (27, 0), "docker-cli": (27, 0), "docker-buildx": (0, 15)}
-"""The first versions whose ``build --check`` works; what an own suite has that is older is taken from NEWER_SUITE."""
 OLDEST_ENGINE = (23, 0)
-NEWER_SUITE = "forky"
-KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Files that ``up`` may write, and the data root it looks at."""
-
-    etc: Path = Path("/etc")
-    data_root: Path = Path("/var/lib/docker")
-
-    @property
-    def source(self) -> Path:
-        """The apt source of the newer suite."""
-        return self.etc / "apt/sources.list.d/imagepins-engine.sources"
-
-    @property
-    def preferences(self) -> Path:
-        """The apt pins that keep everything but the engine's packages out of the newer suite."""
-        return self.etc / "apt/preferences.d/imagepins-engine"
-
-    @property
-    def configuration(self) -> Path:
-        """dockerd's configuration."""
-        return self.etc / "docker/daemon.json"
 
 
 def make_usable(
@@ -65,7 +36,7 @@ def make_usable(
     host = host or read_host()
     if problem.kind not in CURABLE:
         raise EngineError(problem.text)
-    if not host.can_install:
+    if not (host.can_install or _needs_a_start_only(problem, host)):
         raise EngineError(f"{problem.text}\n{how_to_install(host)}")
     with only_one("engine", say):
         problem = find_problem()
@@ -76,6 +47,11 @@ def make_usable(
         problem = find_problem()
         if problem:
             raise EngineError(problem.text)
+
+
+def _needs_a_start_only(problem: Problem, host: Host) -> bool:
+    can_start = host.is_root and (host.has_systemd or find_program("start-stop-daemon") is not None)
+    return problem.kind == "not-running" and can_start and not missing_packages(with_engine=True)
 
 
 def _provide(problem: Problem, host: Host, say: Say, *, layout: Layout, daemon: Daemon) -> None:
@@ -120,74 +96,12 @@ def missing_packages(*, with_engine: bool) -> list[str]:
     return packages
 
 
-def choose_source(packages: list[str], host: Host, layout: Layout, say: Say) -> tuple[list[str], bool]:
-    """Make ``packages`` available to apt in versions that will do.
-
-    Return those to install, and whether the newer suite's Release file is past its Valid-Until. The distribution's
-    own packages come first. Debian's are joined by a newer suite where they are too old, at a priority at which
-    nothing but the packages named here comes from it. Raises EngineError where apt has none that will do.
-    """
-    remove_newer_suite(layout)  # what a killed run left; a source that is past its Valid-Until shows only when added
-    updated = apt.update(say)
-    offered = apt.candidates(packages)
-    is_expired = False
-    if _too_old(packages, offered) and host.is_debian:
-        mirror = apt.debian_mirror(apt.targets(), host.debian_release)
-        if mirror is None:
-            raise EngineError(f"apt has no Debian source on this machine; add one to {layout.etc}/apt and run again")
-        _add_newer_suite(mirror, layout, say)
-        updated = apt.update(say, only=layout.source)
-        offered, is_expired = apt.candidates(packages), updated.was_expired
-    lacking = _too_old(packages, offered)
-    if lacking:
-        offers = ", ".join(f"{name} {offered.get(name, 'not at all')}" for name in lacking)
-        text = f"apt offers {offers}, which will not do:{apt.tail(updated.output)}"
-        raise EngineError(f"{text}\n{how_to_install_by_hand()}")
-    return [name for name in packages if name in offered], is_expired
-
-
-def remove_newer_suite(layout: Layout) -> None:
-    """Take the newer suite out of apt's set-up again."""
-    layout.source.unlink(missing_ok=True)
-    layout.preferences.unlink(missing_ok=True)
-
-
-def how_to_install_by_hand() -> str:
-    """Return what to do where the distribution's packages will not do."""
-    return "Check the network and apt's sources, or install Docker Engine by https://docs.docker.com/engine/install."
-
-
-def _too_old(packages: list[str], offered: Mapping[str, str]) -> list[str]:
-    # Where a suite has no docker-cli, its docker.io brings the client.
-    needed = [name for name in packages if name != "docker-cli" or name in offered or "docker.io" not in packages]
-    return [name for name in needed if version_tuple(offered.get(name, "")) < WANTED[name]]
-
-
-def _add_newer_suite(mirror: str, layout: Layout, say: Say) -> None:
-    say(f"this suite's engine lacks build --check: adding {NEWER_SUITE} as a source, for the engine's packages only")
-    source = f"Types: deb\nURIs: {mirror}\nSuites: {NEWER_SUITE}\nComponents: main\nSigned-By: {KEYRING}\n"
-    pins = (
-        f"Package: *\nPin: release n={NEWER_SUITE}\nPin-Priority: 50\n\n"
-        f"Package: {' '.join(WANTED)}\nPin: release n={NEWER_SUITE}\nPin-Priority: 990\n"
-    )
-    # The pins come first: a source without them would offer the whole newer suite to the next upgrade.
-    _write(layout.preferences, pins)
-    _write(layout.source, source)
-
-
 def _choose_store(layout: Layout, undo: list[str], say: Say) -> None:
     if layout.configuration.exists() or (layout.data_root / "image").exists():
         return  # somebody's choice, or images that would vanish from sight with another store
     say(f"writing {layout.configuration}: images in the containerd store, which keeps digests and provenance")
-    _write(layout.configuration, json.dumps({"features": {"containerd-snapshotter": True}}, indent=2) + "\n")
+    write_whole(layout.configuration, json.dumps({"features": {"containerd-snapshotter": True}}, indent=2) + "\n")
     undo.append(f"rm {layout.configuration}")
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.new")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
 
 
 def _lacks_dockerd() -> bool:
@@ -197,4 +111,6 @@ def _lacks_dockerd() -> bool:
     words = run([program, "--version"], timeout=20.0, check=False).stdout.replace(",", " ").split()
     version = next((version_tuple(word) for word in words if word[:1].isdigit()), ())
     # Only the distribution's own is replaced: another vendor's would be removed by apt, not upgraded.
-    return version < OLDEST_ENGINE and run(["dpkg", "-S", program], check=False).stdout.startswith("docker.io:")
+    if version >= OLDEST_ENGINE or find_program("dpkg") is None:
+        return False
+    return run(["dpkg", "-S", program], check=False).stdout.startswith("docker.io:")
