@@ -45,11 +45,10 @@ class Project:
         target.write_text(text)
         return target
 
-    def nodes(self) -> Mapping[str, Node]:
-        """All nodes by name, in build order."""
+    def nodes(self, *names: str) -> Mapping[str, Node]:
+        """Nodes of the named targets (all by default) and what they are built from, by name, in build order."""
         pinset = load(self.root / "pins.yaml")
-        targets = tuple(pinset.targets.values())
-        nodes = make_graph(pinset, self.root, targets, render_all(pinset, self.root, targets))
+        nodes = make_graph(pinset, self.root, pinset.select(names), lambda some: render_all(pinset, self.root, some))
         return {node.name: node for node in nodes}
 
     def hashes(self) -> dict[str, str]:

@@ -18,6 +18,12 @@ def test_parents_come_first_and_are_found_in_the_dockerfile(project: "Project") 
     assert (nodes["low/v"].level, nodes["high/v"].level) == (0, 1)
 
 
+def test_a_child_alone_brings_its_parents_even_if_pins_yaml_does_not_name_them(project: "Project") -> None:
+    assert list(project.nodes("high")) == ["low/v", "high/v"]
+    assert list(project.nodes("low")) == ["low/v"]
+    assert project.nodes("high")["high/v"].content == project.nodes()["high/v"].content
+
+
 @pytest.mark.parametrize(
     "text",
     [

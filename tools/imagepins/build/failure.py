@@ -43,11 +43,12 @@ def _pin_lines(pinset: PinSet, node: Node, instruction: Instruction | None, said
     errors = "\n".join(line for line in said if _ERROR_LINE.search(line))
     blamed = [pin for pin in pins if _is_blamed(pin, errors)]
     for pin in blamed:
-        yield f"{_place(pinset, pin)} is what the error is about; tools/bump_pin {pin.name} finds one that exists"
+        place, named = _place(pinset, pin)
+        yield f"{place}: the error is about the {named}; tools/bump_pin {pin.name} finds one that exists"
     if blamed or instruction is None:
         return
     used = [pin for pin in pins if _is_used(pin, instruction.text)]
-    yield from (f"the step uses {_place(pinset, pin)}" for pin in used)
+    yield from (f"{place}: the step uses the {named}" for place, named in (_place(pinset, pin) for pin in used))
 
 
 def _is_blamed(pin: Pin, errors: str) -> bool:
@@ -65,9 +66,9 @@ def _is_used(pin: Pin, text: str) -> bool:
     return any(re.search(rf"\$\{{?{re.escape(name)}\b", text) for name in names) or bool(pin.id and pin.id in text)
 
 
-def _place(pinset: PinSet, pin: Pin) -> str:
+def _place(pinset: PinSet, pin: Pin) -> tuple[str, str]:
     identity = pin.id if pin.id is not None else pin.name
-    return f"{pinset.place(identity)}: {pin.kind} pin {pin.name} = {identity}"
+    return pinset.place(identity), f"{pin.kind} pin {pin.name} = {identity}"
 
 
 def _shortened(error: str) -> str:

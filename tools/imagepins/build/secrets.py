@@ -42,7 +42,7 @@ def ca_bundle() -> Path | None:
 def git_config(mirrors: Mapping[str, str]) -> str:
     """Configuration that makes git fetch from the mirrors; empty where there are none."""
     return "".join(
-        f'[url "{_quoted(mirror)}"]\n\tinsteadOf = {_quoted(prefix)}\n' for prefix, mirror in sorted(mirrors.items())
+        f'[url "{_quoted(mirror)}"]\n\tinsteadOf = "{_quoted(prefix)}"\n' for prefix, mirror in sorted(mirrors.items())
     )
 
 

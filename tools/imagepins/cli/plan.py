@@ -6,7 +6,7 @@ import click
 
 from imagepins.cli import json_option, pins_option
 from imagepins.errors import UsageError
-from imagepins.pins.model import PinSet
+from imagepins.pins.model import PinSet, Target
 from imagepins.plan.graph import Node
 
 registry_option = click.option(
@@ -23,19 +23,20 @@ def load_nodes(pins_path: Path, images: tuple[str, ...]) -> tuple[PinSet, tuple[
     Dockerfiles are rendered from pins.yaml; where the committed ones differ, that is said on stderr.
     """
     from imagepins.pins.load import load
-    from imagepins.pins.model import with_parents
     from imagepins.plan.graph import make_graph
     from imagepins.render.dockerfile import render_all
     from imagepins.render.freshness import stale
 
-    pinset = load(pins_path)
+    pinset, root = load(pins_path), pins_path.parent.absolute()
     wanted = pinset.select(images)
-    targets = tuple(with_parents(wanted))
-    root = pins_path.parent.absolute()
-    texts = render_all(pinset, root, targets)
-    for path in stale(texts, root):
-        click.echo(f"{path} is not what {pinset.path} gives now; run tools/image render", err=True)
-    return pinset, make_graph(pinset, root, targets, texts), tuple(target.name for target in wanted)
+
+    def rendered(targets: tuple[Target, ...]) -> dict[str, str]:
+        texts = render_all(pinset, root, targets)
+        for path in stale(texts, root):
+            click.echo(f"{path} is not what {pinset.path} gives now; run tools/image render", err=True)
+        return texts
+
+    return pinset, make_graph(pinset, root, wanted, rendered), tuple(target.name for target in wanted)
 
 
 @click.command()

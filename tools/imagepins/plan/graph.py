@@ -1,7 +1,7 @@
 """PinSet and rendered Dockerfiles → nodes in build order: who is built from whom, and the content hash of each."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -51,19 +51,35 @@ def repository(tag: str) -> str:
     return f"{head}/{last.partition(':')[0]}" if head else last.partition(":")[0]
 
 
-def make_graph(pinset: PinSet, root: Path, targets: tuple[Target, ...], texts: Mapping[str, str]) -> tuple[Node, ...]:
-    """Nodes of ``targets``, parents first. ``texts`` are the rendered Dockerfiles of all of them, by path.
+Renderer = Callable[[tuple[Target, ...]], Mapping[str, str]]
+"""Targets → their rendered Dockerfiles, by path."""
+
+
+def make_graph(pinset: PinSet, root: Path, targets: tuple[Target, ...], render: Renderer) -> tuple[Node, ...]:
+    """Nodes of ``targets`` and of all they are built from, parents first, otherwise in the order of pins.yaml.
 
     Raises PinsError for a cycle (printed whole), for a tag that two targets share, and for a wrong context.
     """
     _refuse_shared_tags(pinset)
-    owners = {normal(tag): target.name for target in pinset.targets.values() for tag in target.tags}
-    read = {target.name: _read(target, texts, owners) for target in targets}
+    read = _read_all(pinset, targets, render)
     slugs = _slugs(list(pinset.targets))
+    edges = {name: read[name].parents for name in pinset.targets if name in read}
     nodes: dict[str, Node] = {}
-    for name in _in_order({name: each.parents for name, each in read.items()}, pinset.path):
+    for name in _in_order(edges, pinset.path):
         nodes[name] = _node(read[name], nodes, root, slugs[name])
     return tuple(nodes.values())
+
+
+def _read_all(pinset: PinSet, targets: tuple[Target, ...], render: Renderer) -> "dict[str, _Read]":
+    """Read Dockerfiles, then those of the targets that they name, until there are no more."""
+    owners = {normal(tag): target.name for target in pinset.targets.values() for tag in target.tags}
+    read: dict[str, _Read] = {}
+    while targets:
+        texts = render(targets)
+        read |= {target.name: _read(target, texts[target.dockerfile], owners) for target in targets}
+        named = {parent for target in targets for parent in read[target.name].parents.values()}
+        targets = tuple(pinset.targets[name] for name in sorted(named - read.keys()))
+    return read
 
 
 @dataclass(frozen=True)
@@ -77,8 +93,7 @@ class _Read:
     parents: Mapping[str, str]
 
 
-def _read(target: Target, texts: Mapping[str, str], owners: Mapping[str, str]) -> _Read:
-    text = texts[target.dockerfile]
+def _read(target: Target, text: str, owners: Mapping[str, str]) -> _Read:
     parsed = parse(text, target.dockerfile)
     taken = sources(parsed)
     parents = {use.name: owners[normal(use.name)] for use in taken.images if normal(use.name) in owners}

@@ -25,7 +25,7 @@ def hashes_at(root: Path, pins_name: str, revision: str) -> dict[str, str] | Non
         try:
             pinset = load(there / pins_name)
             targets = tuple(pinset.targets.values())
-            nodes = make_graph(pinset, there, targets, render_all(pinset, there, targets))
+            nodes = make_graph(pinset, there, targets, lambda some: render_all(pinset, there, some))
         except PinsError:
             return None
     return {node.name: node.content for node in nodes}

@@ -1,0 +1,344 @@
+"""A project of small images that build in a moment, the tool as people call it, and a registry on loopback."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+
+PREFIX = "imagepins-test-build"
+REPOSITORY = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> dict[str, str]:
+        """State by target, as ``build`` prints it."""
+        return {line.split("\t")[0]: line.split("\t")[1] for line in self.out.splitlines()}
+
+
+class Project:
+    """pins.yaml and templates of images whose names no other test uses; ``images`` maps names to Dockerfiles.
+
+    FROM lines name images of the project as ``@NAME@``.
+    """
+
+    def __init__(self, root: Path, number: str) -> None:
+        self.root = root
+        self.prefix = f"{PREFIX}-{number}"
+        self.env: dict[str, str] = {}
+
+    def name(self, short: str) -> str:
+        """The image's name in full, with its variant."""
+        return f"{self.prefix}-{short}/v"
+
+    def tag(self, short: str) -> str:
+        """The image's own tag."""
+        return f"{self.prefix}-{short}:v"
+
+    def write(
+        self, images: Mapping[str, str], *, pins: str = "  none: {apt: none, version: '1', suite: trixie}\n"
+    ) -> None:
+        """Write pins.yaml and a template per image; ``:heavy`` after a name makes the image heavy."""
+        listed = ""
+        for spec, text in images.items():
+            short, _, weight = spec.partition(":")
+            template = re.sub(r"@(\w+)@", lambda match: self.tag(match[1]), text)
+            (self.root / f"{short}.j2").write_text(template)
+            used = [name for name in ("tool", "lib") if f"{name.upper()}_" in text]
+            listed += f"  {self.prefix}-{short}:\n    template: {short}.j2\n    pins: [{', '.join(used)}]\n"
+            listed += f"    weight: {weight}\n" if weight else ""
+            listed += "    variants: {v: {}}\n"
+        (self.root / "pins.yaml").write_text(f"schema: 1\npins:\n{pins}images:\n{listed}")
+
+    def file(self, short: str, name: str, text: str) -> None:
+        """Write a file of an image's context."""
+        path = self.root / "images" / f"{self.prefix}-{short}" / "context" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def environment(self) -> dict[str, str]:
+        """The environment commands run in."""
+        return {**os.environ, "PYTHONPATH": str(REPOSITORY / "tools"), **self.env}
+
+    def argv(self, *args: str) -> list[str]:
+        """``tools/image ARGS`` on this project."""
+        code = "import sys; from imagepins.cli.image import main; sys.exit(main())"
+        return [sys.executable, "-P", "-c", code, *args, "--pins", str(self.root / "pins.yaml")]
+
+    def run(self, *args: str) -> Ran:
+        """Run ``tools/image ARGS`` to its end."""
+        done = subprocess.run(
+            self.argv(*args),
+            cwd=self.root,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=250,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def plan(self, *args: str) -> dict[str, dict[str, Any]]:
+        """Rows of ``plan --json`` by the image's short name."""
+        rows = json.loads(self.run("plan", "--json", *args).out)["targets"]
+        return {row["image"].removeprefix(f"{self.prefix}-"): row for row in rows}
+
+    @contextmanager
+    def start(self, *args: str) -> Iterator[subprocess.Popen[str]]:
+        """Start ``tools/image ARGS`` in a session of its own and end it in any case."""
+        process = subprocess.Popen(
+            self.argv(*args),
+            cwd=self.root,
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+    def log_docker(self) -> Path:
+        """From now on, write the arguments of every docker call to the file that is returned."""
+        real = shutil.which("docker") or "docker"
+        calls = self.root / "docker-calls"
+        calls.write_text("")
+        shim = self.root / "bin" / "docker"
+        shim.parent.mkdir(exist_ok=True)
+        shim.write_text(f'#!/bin/sh\necho "$*" >>{calls}\nexec {real} "$@"\n')
+        shim.chmod(0o755)
+        self.env["PATH"] = f"{shim.parent}:{os.environ['PATH']}"
+        return calls
+
+
+def docker(*args: str, env: Mapping[str, str] | None = None) -> str:
+    """What ``docker ARGS`` prints."""
+    done = subprocess.run(
+        ["docker", *args], capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def remove_images(*parts: str, env: Mapping[str, str] | None = None) -> None:
+    """Remove the images whose names hold one of ``parts``."""
+    names = docker("image", "ls", "--format", "{{.Repository}}:{{.Tag}}", env=env).splitlines()
+    doomed = [name for name in names if any(part in name for part in parts) and "<none>" not in name]
+    if doomed:
+        subprocess.run(
+            ["docker", "image", "rm", "--force", *doomed],
+            capture_output=True,
+            check=False,
+            env={**os.environ, **(env or {})},
+        )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    """A project whose images are removed afterwards."""
+    number = f"{os.getpid()}-{time.monotonic_ns() % 10**9}"
+    made = Project(tmp_path, number)
+    yield made
+    remove_images(made.prefix)
+
+
+@pytest.fixture(name="docker")
+def _docker() -> Any:
+    """``docker ARGS`` → what it prints."""
+    return docker
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def started(
+    argv: Sequence[str], url: str, *, env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A server, once ``url`` answers, until the end of the block."""
+    process = subprocess.Popen(
+        argv, env={**os.environ, **(env or {})}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(200):
+            assert process.poll() is None, f"{argv[0]} ended with {process.returncode}"
+            with suppress(OSError), urlopen(url, timeout=2):  # noqa: S310 - http, on loopback
+                break
+            time.sleep(0.05)
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """``127.0.0.1:PORT`` of a registry of the tests' own (Debian's docker-registry)."""
+    root = tmp_path_factory.mktemp("registry")
+    port = free_port()
+    config = root / "config.yml"
+    config.write_text(
+        f"version: 0.1\nlog: {{level: error}}\nstorage:\n  filesystem: {{rootdirectory: {root}/data}}\n"
+        f"  delete: {{enabled: true}}\nhttp: {{addr: '127.0.0.1:{port}'}}\n"
+    )
+    with started(["docker-registry", "serve", str(config)], f"http://127.0.0.1:{port}/v2/"):
+        yield f"127.0.0.1:{port}"
+    remove_images(f"127.0.0.1:{port}")
+
+
+class Faulty:
+    """A registry's front that fails on purpose: ``plan`` holds what to answer to coming requests, in order.
+
+    An entry is a status, ``slow`` or ``close``; after the plan everything is passed on. ``matching`` limits the faults
+    to requests whose line holds it.
+    """
+
+    def __init__(self, upstream: str) -> None:
+        self.upstream = upstream
+        self.plan: list[int | str] = []
+        self.matching = ""
+        self.seen: list[str] = []
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.address = f"127.0.0.1:{self.server.server_address[1]}"
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        front = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def handle_any(self) -> None:
+                front.seen.append(f"{self.command} {self.path}")
+                body = self._body()
+                is_hit = front.plan and front.matching in front.seen[-1]
+                fault = front.plan.pop(0) if is_hit else None
+                if fault == "close":
+                    self.close_connection = True
+                    self.connection.close()
+                    return
+                if fault == "slow":
+                    time.sleep(3)
+                if isinstance(fault, int):
+                    self._answer(fault, b'{"errors":[{"code":"TOOMANYREQUESTS"}]}', {"Retry-After": "0"})
+                else:
+                    self._pass_on(body)
+
+            do_GET = do_HEAD = do_PUT = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 - names of http.server
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - name of http.server
+                pass
+
+            def _body(self) -> bytes:
+                if self.headers.get("Transfer-Encoding") == "chunked":
+                    parts = []
+                    while size := int(self.rfile.readline(), 16):
+                        parts.append(self.rfile.read(size))
+                        self.rfile.readline()
+                    self.rfile.readline()
+                    return b"".join(parts)
+                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+
+            def _pass_on(self, body: bytes) -> None:
+                connection = HTTPConnection(front.upstream, timeout=60)
+                dropped = ("host", "transfer-encoding", "content-length", "connection")
+                headers = {key: value for key, value in self.headers.items() if key.lower() not in dropped}
+                headers["Host"] = front.address
+                connection.request(self.command, self.path, body=body, headers=headers)
+                answer = connection.getresponse()
+                content = answer.read()
+                kept = {key: value for key, value in answer.getheaders() if key.lower() not in dropped}
+                if self.command == "HEAD":
+                    kept["Content-Length"] = answer.getheader("Content-Length") or "0"
+                self._answer(answer.status, content, kept)
+
+            def _answer(self, status: int, content: bytes, headers: Mapping[str, str]) -> None:
+                self.send_response(status)
+                for key, value in headers.items():
+                    self.send_header(key, value)
+                if "Content-Length" not in headers and status != HTTPStatus.NO_CONTENT:
+                    self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(content)
+
+        return Handler
+
+
+@pytest.fixture
+def faulty(registry: str) -> Iterator[Faulty]:
+    """A front of the registry that fails as told."""
+    front = Faulty(registry)
+    thread = Thread(target=front.server.serve_forever, daemon=True)
+    thread.start()
+    yield front
+    front.server.shutdown()
+    front.server.server_close()
+    remove_images(front.address)
+
+
+@pytest.fixture(scope="session")
+def second_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """``unix://...`` of an engine of its own beside the first, with other data; it needs root.
+
+    Its bridge is its own, too: a daemon started with ``--bridge=none`` removes the first one's.
+    """
+    root = tmp_path_factory.mktemp("engine")
+    bridge = f"ipt{os.getpid() % 10**6}"
+    ip = shutil.which("ip") or "/usr/sbin/ip"
+    subprocess.run([ip, "link", "add", bridge, "type", "bridge"], check=True)
+    subprocess.run([ip, "addr", "add", "10.213.77.1/24", "dev", bridge], check=True)
+    socket_path = root / "docker.sock"
+    argv = ["dockerd", "--feature", "containerd-snapshotter=true", "--iptables=false", "--ip6tables=false"]
+    argv += ["--data-root", str(root / "data"), "--exec-root", str(root / "exec"), "--pidfile", str(root / "pid")]
+    argv += ["--containerd-namespace", bridge, "--containerd-plugins-namespace", f"{bridge}p"]
+    argv += ["--bridge", bridge, "--host", f"unix://{socket_path}"]
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        host = f"unix://{socket_path}"
+        for _ in range(300):
+            assert process.poll() is None, "the second dockerd ended"
+            if subprocess.run(["docker", "--host", host, "version"], capture_output=True, check=False).returncode == 0:
+                break
+            time.sleep(0.1)
+        yield host
+    finally:
+        process.terminate()
+        process.wait(60)
+        subprocess.run([ip, "link", "del", bridge], check=False)
