@@ -8,7 +8,7 @@ import pytest
 from imagepins.cli.diff import diff as diff_command
 from imagepins.evidence.difference import Difference, difference
 from imagepins.evidence.difference_report import difference_markdown
-from imagepins.evidence.snapshot import Snapshot, Step, stored_pins
+from imagepins.evidence.snapshot import Snapshot, Step, step_text, stored_pins
 from imagepins.process import run
 
 Run = Callable[..., Any]
@@ -43,7 +43,7 @@ def test_pins_environment_labels_and_packages_are_compared_by_name() -> None:
 def test_what_one_side_does_not_know_is_not_called_a_difference() -> None:
     found = difference(Snapshot(name="a", apt={"x": "1"}), Snapshot(name="b"))
     assert found.is_empty
-    assert "apt packages: not known of both images" in difference_markdown(found)
+    assert "apt packages: known of one image only" in difference_markdown(found)
 
 
 def test_layers_are_compared_by_step_and_add_up() -> None:
@@ -60,6 +60,23 @@ def test_compressed_layers_are_not_measured_against_unpacked_ones() -> None:
     base = Snapshot(name="a", steps=(Step("RUN x", 10),))
     other = Snapshot(name="b", steps=(Step("RUN x", 4), Step("RUN z", 4)), is_compressed=True)
     assert rows(difference(base, other), "layers") == [("RUN z", None, "there")]
+
+
+@pytest.mark.parametrize(
+    ("created_by", "step"),
+    [
+        ("RUN /bin/sh -c apt-get update # buildkit", "RUN apt-get update"),
+        ("RUN |2 A=1 B=2 /bin/sh -c make # buildkit", "RUN make"),
+        ("/bin/sh -c #(nop)  ENV A=1", "ENV A=1"),
+        ("/bin/sh -c make", "RUN make"),
+        ("|1 A=1 /bin/sh -c make", "RUN make"),
+        ("COPY file /srv/file # buildkit", "COPY file /srv/file"),
+        ('CMD ["/bin/sh" "-c" "/bin/sh -c x"]', 'CMD ["/bin/sh" "-c" "/bin/sh -c x"]'),
+        ("", "(imported)"),
+    ],
+)
+def test_a_step_is_told_as_its_dockerfile_has_it(created_by: str, step: str) -> None:
+    assert step_text(created_by) == step
 
 
 FILE = ("0o100644", "0:0", 4, 1000, "")
@@ -142,8 +159,8 @@ def test_images_without_python_are_compared_as_far_as_the_engine_tells(diff: Run
     assert code == 0
     assert "| `MODE`" in out
     assert "| `who`" in out
-    assert "packages and files are not compared: imagepins-test-diff:base: " in out
-    assert "files: not known of both images" in out
+    assert "packages and files are not compared: python3 is not in imagepins-test-diff:base" in out
+    assert "files: known of neither image" in out
 
 
 @pytest.mark.engine

@@ -66,9 +66,13 @@ def difference(base: Snapshot, other: Snapshot, *, semantic: bool = False) -> Di
 
 def _section(title: str, base: Mapping[str, str] | None, other: Mapping[str, str] | None) -> Section:
     if base is None or other is None:
-        return Section(title, why_not="not known of both images")
+        return Section(title, why_not=_unknown(base, other))
     names = [name for name in {**base, **other} if base.get(name) != other.get(name)]
     return Section(title, tuple((name, base.get(name), other.get(name)) for name in sorted(names)))
+
+
+def _unknown(base: object, other: object) -> str:
+    return "known of neither image" if base is None and other is None else "known of one image only"
 
 
 def _pins(snapshot: Snapshot) -> Mapping[str, str] | None:
@@ -83,19 +87,16 @@ def _labels(snapshot: Snapshot, *, semantic: bool) -> Mapping[str, str]:
 
 
 def _apt(snapshot: Snapshot, beside: Snapshot) -> Mapping[str, str] | None:
-    if snapshot.apt is not None and beside.apt is not None:
-        return snapshot.apt
-    if snapshot.observed is None or beside.observed is None:
-        return None
-    return {package.name: package.version for package in snapshot.observed.packages if package.is_installed}
+    # A saved document holds the pinned packages alone, so only those are compared with it.
+    if (snapshot.apt is None or beside.apt is None) and snapshot.observed and beside.observed:
+        return {package.name: package.version for package in snapshot.observed.packages if package.is_installed}
+    return snapshot.apt
 
 
 def _pip(snapshot: Snapshot, beside: Snapshot) -> Mapping[str, str] | None:
-    if snapshot.pip is not None and beside.pip is not None:
-        return snapshot.pip
-    if snapshot.observed is None or beside.observed is None:
-        return None
-    return {each.name: each.version for each in snapshot.observed.distributions}
+    if (snapshot.pip is None or beside.pip is None) and snapshot.observed and beside.observed:
+        return {each.name: each.version for each in snapshot.observed.distributions}
+    return snapshot.pip
 
 
 def _libraries(snapshot: Snapshot) -> Mapping[str, str] | None:
@@ -115,7 +116,7 @@ def _library(library: Library) -> str:
 
 def _layers(base: Snapshot, other: Snapshot) -> Section:
     if base.steps is None or other.steps is None:
-        return Section("layers", why_not="not known of both images")
+        return Section("layers", why_not=_unknown(base.steps, other.steps))
     # Layers of a registry are compressed, those of an engine are not: their sizes say nothing about each other.
     with_sizes = base.is_compressed == other.is_compressed
     return _section("layers", *(_sizes(each.steps or (), with_sizes=with_sizes) for each in (base, other)))
@@ -137,7 +138,7 @@ def _sizes(steps: Iterable[Step], *, with_sizes: bool) -> dict[str, str]:
 
 def _files(base: Mapping[str, File] | None, other: Mapping[str, File] | None, *, semantic: bool) -> Section:
     if base is None or other is None:
-        return Section("files", why_not="not known of both images")
+        return Section("files", why_not=_unknown(base, other))
     rows: list[Row] = []
     for path in sorted({**base, **other}):
         if semantic and _MEANINGLESS.fullmatch(path):

@@ -47,7 +47,9 @@ def list_contents(ref: str, *, python: str, with_content: bool) -> dict[str, Any
     try:
         done = run([*argv, "-X", "utf8", "-I", "-S", "-c", source, "collect", mark, request], timeout=INVENTORY_SECONDS)
     except ProcessFailed as error:
-        return f"{ref}: {python}: {(error.output.strip() or error.reason).splitlines()[0]}"
+        if "executable file not found" in error.output or "no such file or directory" in error.output:
+            return f"{python} is not in {ref}"
+        return f"{ref}: {python}: {(error.output.strip() or error.reason).splitlines()[-1]}"
     finally:
         remove(name)
     document: dict[str, Any] = json.loads(done.stdout.split(mark)[1])

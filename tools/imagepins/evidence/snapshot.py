@@ -117,7 +117,7 @@ def _inspect(ref: str) -> tuple[dict[str, Any], tuple[Step, ...]] | RefError:
         raise told from error
     finally:
         client.close()
-    steps = tuple(Step(_step_text(each["CreatedBy"]), int(each["Size"])) for each in reversed(history))
+    steps = tuple(Step(step_text(each["CreatedBy"]), int(each["Size"])) for each in reversed(history))
     return {key: facts[key] for key in ("platform", "env", "labels")}, steps
 
 
@@ -143,7 +143,7 @@ def _from_registry(ref: str, local: RefError) -> Snapshot:
         platform=answer.platform,
         env=dict(entry.partition("=")[::2] for entry in config.get("Env") or ()),
         labels=answer.labels,
-        steps=tuple(Step(_step_text(text), size) for text, size in zip(texts, sizes, strict=False)),
+        steps=tuple(Step(step_text(text), size) for text, size in zip(texts, sizes, strict=False)),
         is_compressed=True,
         pins=stored_pins(answer.labels),
         notes=(f"{ref} is only in its registry: packages, libraries and files are compared once it is pulled",),
@@ -200,8 +200,9 @@ def _with_inventory(snapshot: Snapshot, wanted: Wanted, *, python: str) -> Snaps
     return replace(snapshot, apt=document["apt"], pip=document["pip"], files=files)
 
 
-def _step_text(created_by: str) -> str:
-    """A step as its Dockerfile has it: BuildKit adds its own name, both builders the shell they run it in."""
-    text = created_by.removesuffix("# buildkit").strip().removeprefix("/bin/sh -c #(nop) ")
-    shell, marker, rest = text.partition("/bin/sh -c ")
-    return f"RUN {rest}" if marker and shell in {"", "RUN "} else text or "(imported)"
+def step_text(created_by: str) -> str:
+    """A step as its Dockerfile has it: builders add their name, the shell, and its ARGs (``|2 A=1 B=2``)."""
+    text = created_by.removesuffix("# buildkit").strip().removeprefix("/bin/sh -c #(nop)").strip()
+    before, shell, command = text.partition("/bin/sh -c ")
+    is_run = bool(shell) and (not before or before.startswith(("RUN ", "|")))
+    return f"RUN {command}" if is_run else text or "(imported)"
