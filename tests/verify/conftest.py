@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -96,7 +96,7 @@ def verify_image(pins: PinSet) -> Callable[..., Report]:
     """Verify ``imagepins-test-verify:NAME`` as an image of the pins."""
 
     def run(name: str, *, image: str = "serving", **options: object) -> Report:
-        settings = Options(ref=f"{REPOSITORY}:{name}", load_timeout=4, timeout=60, **options)  # type: ignore[arg-type]
+        settings = replace(Options(ref=f"{REPOSITORY}:{name}", load_timeout=4, timeout=60), **options)  # type: ignore[arg-type]
         with Keeper() as keeper:
             return verify_target(pins, pins.targets[f"{image}/plain"], settings, keeper)
 

@@ -59,7 +59,8 @@ def translate(error: BaseException, ref: str) -> BaseException:
 
 
 def _engine_error(text: str) -> EngineError:
+    from imagepins.engine.dockercli import api_mismatch
     from imagepins.engine.usable import find_problem
 
     problem = find_problem()
-    return EngineError(problem.text if problem else f"the engine failed: {text}")
+    return EngineError(problem.text if problem else api_mismatch(text) or f"the engine failed: {text}")

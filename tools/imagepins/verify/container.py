@@ -51,6 +51,7 @@ def observe(client: APIClient, run: Run, on_document: Callable[[dict[str, Any]],
     """
     name = f"imagepins-verify-{os.urandom(6).hex()}"
     mark = f"--imagepins-{os.urandom(12).hex()}--"
+    output: Iterator[Any] = iter(())
     try:
         container = create(client, run, name, mark)
         output = client.attach(container, stdout=True, stderr=True, stream=True, demux=True)
@@ -59,9 +60,24 @@ def observe(client: APIClient, run: Run, on_document: Callable[[dict[str, Any]],
             facts = image_facts(client, run.ref, run.bases)
             remove_leftovers(client)
             text = _between(output, mark)
-        on_document({"image": facts, **_decode(client, container, text, run)})
+        document = text.read()
+        if document is None:
+            raise _no_answer(client, container, text, run)
+        on_document({"image": facts, **document})
     finally:
-        remove(client, name)
+        _remove(client, name, output)
+
+
+def _remove(client: APIClient, name: str, output: Iterator[Any]) -> None:
+    """Remove the container while reading what it still writes: the engine ends nothing that waits to be read."""
+
+    def drain() -> None:
+        with suppress(Exception):
+            for _ in output:
+                pass
+
+    threading.Thread(target=drain, daemon=True).start()
+    remove(client, name)
 
 
 @contextmanager
@@ -85,10 +101,22 @@ def _limits(container: str, seconds: float, ended: threading.Event) -> Iterator[
 
 @dataclass(frozen=True)
 class Output:
-    """What the container wrote: the text between the markers, and the end of everything else."""
+    """What the container wrote: the text between the markers, and the end of everything else.
+
+    ``is_endless``: more than OUTPUT_LIMIT bytes came without an answer among them.
+    """
 
     document: str
     tail: str
+    is_endless: bool = False
+
+    def read(self) -> dict[str, Any] | None:
+        """The document; None where there is none, or something else stands between the markers."""
+        try:
+            value = json.loads(self.document)
+        except ValueError:
+            return None
+        return value if isinstance(value, dict) else None
 
 
 def create(client: APIClient, run: Run, name: str, mark: str) -> str:
@@ -119,32 +147,25 @@ def _no_log() -> Any:
 
 def _between(output: Iterator[tuple[bytes | None, bytes | None]], mark: str) -> Output:
     """Read until the second marker, the end, or the limit."""
-    seen, noise, needle = bytearray(), bytearray(), mark.encode()
+    seen, noise, needle, size = bytearray(), bytearray(), mark.encode(), 0
     for out, err in output:
-        noise += err or b""
-        del noise[:-TAIL]
+        size += len(out or b"") + len(err or b"")
         seen += out or b""
         begin = seen.find(needle)
         if begin < 0:
-            noise += out or b""
+            noise += (err or b"") + (out or b"")
             del noise[:-TAIL]
             del seen[: -len(needle)]
-        elif out and seen.find(needle, begin + len(needle)) >= 0:
+        elif out and needle in seen[begin + len(needle) :]:
             return Output(seen[begin + len(needle) :].partition(needle)[0].decode(errors="replace"), "")
-        if len(seen) > OUTPUT_LIMIT:
-            break
+        if size > OUTPUT_LIMIT:
+            return Output("", "", is_endless=True)
     return Output("", noise.decode(errors="replace").strip())
 
 
-def _decode(client: APIClient, container: str, text: Output, run: Run) -> dict[str, Any]:
-    try:
-        document: dict[str, Any] = json.loads(text.document)
-    except ValueError:
-        raise _no_answer(client, container, text, run) from None
-    return document
-
-
 def _no_answer(client: APIClient, container: str, text: Output, run: Run) -> NoAnswer:
+    if text.is_endless:
+        return NoAnswer("endless", f"{run.ref}: {OUTPUT_LIMIT // 10**6} MB of output and no answer among it")
     state = client.inspect_container(container)["State"]
     last = f": {text.tail.splitlines()[-1][:300]}" if text.tail else ""
     if "exec format error" in text.tail:

@@ -10,7 +10,7 @@ from imagepins.verify.checks.pins import check_pin
 from imagepins.verify.claims import PINS_LABEL
 from imagepins.verify.findings import Check, Rank, Report, Status
 from imagepins.verify.observed import Observed
-from imagepins.verify.stored import differences, stored_pin, stored_pins, with_stored
+from imagepins.verify.stored import differences, with_stored
 
 OTHER_PINS = (
     "the image holds what it was built from, and the pin has moved since; build it again, or use --against image"
@@ -35,7 +35,10 @@ def verify(
     if against_image:
         target, pins = with_stored(target, pins, observed.image.labels)
     moved = {} if against_image else differences(target, pins, observed.image.labels)
-    checks = [*_check_pins(target, pins, observed, moved), *check_image(target, pins, observed)]
+    checks = _check(target, pins, observed)
+    if moved:
+        before = _check(*with_stored(target, pins, observed.image.labels), observed)
+        checks = list(_built_from_others(checks, before, moved))
     checks.append(check_gpu(target, observed, is_asked=is_gpu_asked, is_required=is_gpu_required))
     return Report(
         target=name,
@@ -48,34 +51,31 @@ def verify(
     )
 
 
-def _check_pins(target: Target, pins: PinSet, observed: Observed, moved: Mapping[str, str]) -> Iterator[Check]:
-    for pin in {pin.name: pin for pin in target.all_pins.values()}.values():
-        checks = list(check_pin(pin, target, pins, observed))
-        yield from _built_from_others(checks, target, pins, observed, moved[pin.name]) if pin.name in moved else checks
+def _check(target: Target, pins: PinSet, observed: Observed) -> list[Check]:
+    mine = {pin.name: pin for pin in target.all_pins.values()}.values()
+    checks = [check for pin in mine for check in check_pin(pin, target, pins, observed)]
+    return [*checks, *check_image(target, pins, observed)]
 
 
-def _built_from_others(
-    checks: list[Check], target: Target, pins: PinSet, observed: Observed, difference: str
-) -> Iterator[Check]:
-    """Failures of a pin that moved since the build are one result of its own, where the image holds what it claims."""
-    name = checks[0].subject if checks else difference.partition(":")[0]
-    fields = (stored_pins(observed.image.labels) or {}).get(name)
-    old = list(check_pin(stored_pin(name, fields, 1), target, pins, observed)) if fields else []
-    kept = {check.name for check in old if check.status is Status.PASSED}
+def _built_from_others(checks: list[Check], before: list[Check], moved: Mapping[str, str]) -> Iterator[Check]:
+    """Failures that judging by the image's own pins does not give are one result of their own, not mismatches."""
+    wrong_before = {check.name for check in before if check.status is Status.FAILED}
+    explained = set()
     for check in checks:
-        is_other = check.status is Status.FAILED and check.name in kept
+        if check.status is Status.FAILED:
+            explained.add(check.subject)
+        is_other = check.status is Status.FAILED and check.name not in wrong_before
         yield replace(check, status=Status.OTHER_PINS, cause=OTHER_PINS) if is_other else check
-    if not any(check.status in (Status.FAILED, Status.OTHER_PINS) for check in checks):
+    for name in moved.keys() - explained:
         yield Check(
             name=f"{name} pins label",
             subject=name,
             status=Status.FINDING,
             expected="the pin of pins.yaml",
-            found=difference,
+            found=moved[name],
             rank=Rank.STATED,
             file=PINS_LABEL,
             how="label",
-            place=pins.place(pins.pins[name].id or pins.pins[name].name) if name in pins.pins else "",
             cause="the label names another pin, and nothing better disagrees with pins.yaml",
         )
 
