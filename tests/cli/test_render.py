@@ -25,7 +25,9 @@ def image(repository: Path, *argv: str, cwd: Path) -> subprocess.CompletedProces
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "pins.yaml").write_text(SOURCE)
-    (tmp_path / "Dockerfile.j2").write_text("[[[ pin_args ]]]\nFROM scratch\n")
+    (tmp_path / "Dockerfile.j2").write_text("[[[ pin_args ]]]\nFROM scratch\n[[% include 'images/part' %]]\n")
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images/part").write_text("# a part that is no template itself\n")
     return tmp_path
 
 
@@ -34,7 +36,7 @@ def test_render_writes_what_is_missing_and_then_nothing(repository: Path, projec
     assert (first.returncode, first.stdout) == (0, "images/app/a/Dockerfile\nimages/app/b/Dockerfile\n")
     before = (project / "images/app/a/Dockerfile").stat().st_mtime_ns
     second = image(repository, "render", cwd=project)
-    assert (second.returncode, second.stdout, second.stderr) == (0, "", "2 Dockerfiles, 0 written\n")
+    assert (second.returncode, second.stdout, second.stderr) == (0, "", "2 files, 0 written\n")
     assert (project / "images/app/a/Dockerfile").stat().st_mtime_ns == before
 
 
@@ -50,7 +52,7 @@ def test_check_writes_nothing_and_shows_the_difference(repository: Path, project
     checked = image(repository, "render", "--check", cwd=project)
     assert checked.returncode == 1
     assert "-ARG TORCH_VERSION=2.12.0\n+ARG TORCH_VERSION=2.13.0\n" in checked.stdout
-    assert checked.stderr == "2 Dockerfiles, 2 stale; 'tools/image render' writes them\n"
+    assert checked.stderr == "2 files, 2 stale; 'tools/image render' writes them\n"
     assert (project / "images/app/a/Dockerfile").read_text() == before
 
 
@@ -61,6 +63,7 @@ def test_check_writes_nothing_and_shows_the_difference(repository: Path, project
         ("Dockerfile.j2", "[[[ pin_args ]]]\nFROM debian\n"),
         ("images/app/a/Dockerfile", "FROM scratch\n"),
         ("images/app/a/Dockerfile", None),
+        ("images/part", "changed\n"),
         ("images/old/a/Dockerfile", "FROM scratch\n"),
         ("pins.yaml", SOURCE.replace("b: {}", "b: {}, c: {}")),
     ],

@@ -61,6 +61,8 @@ def run_command(command: click.Command, argv: Sequence[str] | None, *, name: str
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
+    # A shell starts background jobs with SIGINT ignored, and whoever sends one means it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         arguments = None if argv is None else list(argv)
         code = command.main(args=arguments, prog_name=name, standalone_mode=False, obj=obj)

@@ -14,6 +14,7 @@ COMMANDS = {
     "diff": "imagepins.cli.diff:diff",
     "graph": "imagepins.cli.plan:graph",
     "inspect": "imagepins.cli.verify:inspect",
+    "lint": "imagepins.cli.lint:lint",
     "matrix": "imagepins.cli.plan:matrix",
     "plan": "imagepins.cli.plan:plan",
     "render": "imagepins.cli.render:render",

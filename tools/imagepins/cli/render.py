@@ -46,25 +46,19 @@ def _check(images: tuple[str, ...], pins_path: Path) -> int:
 
 
 def _write(images: tuple[str, ...], pins_path: Path) -> int:
+    from imagepins.files import exclusive, replace_all
     from imagepins.pins.load import load
     from imagepins.render.dockerfile import render_all
-    from imagepins.render.freshness import stale
 
-    pinset, root = load(pins_path), pins_path.parent
-    texts = render_all(pinset, root, pinset.select(images) if images else None)
-    changed = stale(texts, root)
-    write(root, {path: texts[path] for path in changed})
-    for path in changed:
+    root = pins_path.parent
+    with exclusive(pins_path):
+        pinset = load(pins_path)
+        texts = render_all(pinset, root, pinset.select(images) if images else None)
+        written = replace_all(pins_path, {root / path: text.encode() for path, text in texts.items()})
+    for path in (path for path in texts if (root / path).resolve() in written):
         click.echo(path)
-    click.echo(f"{len(texts)} files, {len(changed)} written", err=True)
+    click.echo(f"{len(texts)} files, {len(written)} written", err=True)
     return 0
-
-
-def write(root: Path, texts: dict[str, str]) -> None:
-    """Write rendered texts below ``root``."""
-    for path, text in texts.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, newline="")
 
 
 @click.command()

@@ -18,7 +18,8 @@ HEREDOC = re.compile(r"<<-?(?P<quote>['\"]?)(?P<word>[A-Za-z_][A-Za-z0-9_]*)(?P=
 def render_all(pinset: PinSet, root: Path, targets: tuple[Target, ...] | None = None) -> dict[str, str]:
     """Texts of the Dockerfiles of ``targets``, by path relative to ``root``, the directory of pins.yaml.
 
-    Without ``targets`` it is everything that is rendered: all Dockerfiles and the workflows. Raises PinsError for a wrong template, CheckFailed where pins break a constraint.
+    Without ``targets`` it is everything that is rendered: all Dockerfiles and the workflows.
+    Raises PinsError for a wrong template, CheckFailed where pins break a constraint.
     """
     chosen = tuple(pinset.targets.values()) if targets is None else targets
     check_constraints(pinset, chosen)

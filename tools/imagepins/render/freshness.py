@@ -15,7 +15,7 @@ def stale(texts: Mapping[str, str], root: Path) -> list[str]:
 def read(root: Path, path: str) -> str | None:
     """Text of a rendered file with its line ends, or None where there is none."""
     try:
-        return (root / path).read_bytes().decode()
+        return (root / path).read_bytes().decode(errors="replace")
     except FileNotFoundError:
         return None
 

@@ -13,7 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 
 TOOL = Path(__file__).resolve().parents[1]
-TEMPLATES_AND_OUTPUTS = ("*.j2", "images/**/*.j2", "images/_recipes/*.py", "images/*/*/Dockerfile", ".github/**/*.j2")
+INPUTS_AND_OUTPUTS = ("*.j2", "images/**/*", ".github/workflows/*")
+"""Templates may include any file below images/, and a stray output must be seen, too."""
 
 
 def recall(pins: Path) -> str | None:
@@ -46,7 +47,8 @@ def _record(pins: Path) -> Path:
 
 
 def _present(root: Path) -> list[str]:
-    return sorted(str(path.resolve()) for pattern in TEMPLATES_AND_OUTPUTS for path in root.glob(pattern))
+    found = (path for pattern in INPUTS_AND_OUTPUTS for path in root.glob(pattern) if path.is_file())
+    return sorted(str(path.resolve()) for path in found)
 
 
 def _digest(path: Path) -> str:
