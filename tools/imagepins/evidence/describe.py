@@ -45,6 +45,7 @@ def describe(outcome: Outcome, attached: Attached) -> str:
         Part(_verification(attached.verified, found), rank=2),
         Part(_comparison(attached.comparison), rank=2),
         Part(_list("Provisional, or an exception", _provisional(proposal.after, moves)), rank=1),
+        Part(_list("Found on the way", _notes(moves)), rank=3),
         Part(_list("Not checked", _unchecked(moves)), rank=1),
         Part(_list("Not moved", (f"{name}: {error}" for name, error in outcome.failed)), rank=1),
     ]
@@ -66,7 +67,7 @@ def read_verified(path: Path) -> dict[str, Any]:
 
 
 def _moves_table(moves: Sequence[Move]) -> str:
-    rows = [[inert(move.pin), _side(move.old), _side(move.new), inert(_way(move)), _link(move)] for move in moves]
+    rows = [[inert(move.pin), _side(move.old), _side(move.new), _way(move), _link(move)] for move in moves]
     return markdown_table(["pin", "from", "to", "commits", "compare"], rows, left=5)
 
 
@@ -82,7 +83,7 @@ def _way(move: Move) -> str:
     if not move.relation:
         return "-"
     under = "" if move.under_path is None else f", {move.under_path} under its path"
-    return move.relation.words + under
+    return inert(move.relation.words + under)
 
 
 def _link(move: Move) -> str:
@@ -167,7 +168,10 @@ def _provisional(pinset: PinSet, moves: Sequence[Move]) -> Iterable[str]:
                 yield from (f"{move.pin} {word} {patch.commit[:12]}: {patch.reason}" for patch in patches)
         elif review:
             yield f"{move.pin}{review}"
-        yield from (f"{move.pin}: {note}" for note in move.notes)
+
+
+def _notes(moves: Sequence[Move]) -> Iterable[str]:
+    return (f"{move.pin}: {note}" for move in moves for note in move.notes)
 
 
 def _unchecked(moves: Sequence[Move]) -> Iterable[str]:
