@@ -29,7 +29,7 @@ def pull(new_upstream: Callable[..., Any]) -> Any:
 def state_of(pull: Any, open_cache: Callable[..., Repository]) -> Callable[[str], PullState]:
     def ask(pinned: str) -> PullState:
         repository = open_cache(pull.url)
-        fetch_refs(repository, [*pull_refs("7"), "refs/heads/main"])
+        fetch_refs(repository, [*pull_refs("7", pull.url), "refs/heads/main"])
         if not commits_of(repository, [pinned])[pinned]:
             fetch_commit(repository, pinned)
         return pull_state(repository, "7", pinned, "main")
@@ -139,7 +139,7 @@ def test_merge_request_of_gitlab(pull: Any, state_of: Callable[[str], PullState]
 def test_pick_is_found_as_itself_as_a_copy_or_not_at_all(pull: Any, open_cache: Callable[..., Repository]) -> None:
     pick = pull.sha("refs/pull/7/head^")
     repository = open_cache(pull.url)
-    fetch_refs(repository, [*pull_refs("7"), "refs/heads/main"])
+    fetch_refs(repository, [*pull_refs("7", pull.url), "refs/heads/main"])
     assert contained_as(repository, pick, pull.sha("refs/pull/7/head")) == pick
     assert contained_as(repository, pick, pull.sha("main")) is None
     pull.git("cherry-pick", pick)

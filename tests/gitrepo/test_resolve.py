@@ -22,7 +22,7 @@ def ask(upstream: Any, open_cache: Callable[..., Repository]) -> Callable[[str],
 
     def asked(text: str) -> Resolved:
         wanted = parse_wanted(text, upstream.url)
-        fetch_refs(repository, [*MAIN, *refs_asked(wanted)])
+        fetch_refs(repository, [*MAIN, *refs_asked(wanted, upstream.url)])
         return resolve(repository, wanted, MAIN)
 
     return asked
@@ -137,8 +137,8 @@ def _commits_beginning_alike(upstream: Any) -> tuple[str, str]:
 def test_page_of_a_branch_with_slashes_takes_the_longest_name(ask: Callable[[str], Resolved], upstream: Any) -> None:
     repository_page = upstream.url.replace("file://", "https://host")
     wanted = parse_wanted(f"{repository_page}/tree/users/x/main/docs", repository_page)
-    assert refs_asked(wanted)[0] == "refs/heads/users/x/main/docs"
-    assert "refs/heads/users/x/main" in refs_asked(wanted)
+    assert refs_asked(wanted, upstream.url)[0] == "refs/heads/users/x/main/docs"
+    assert "refs/heads/users/x/main" in refs_asked(wanted, upstream.url)
 
 
 def test_commit_the_server_does_not_have_is_absent(ask: Callable[[str], Resolved]) -> None:
@@ -217,4 +217,6 @@ def test_offline_uses_what_the_cache_knows(
 
 
 def test_pull_heads_are_asked_for_as_hosts_spell_them() -> None:
-    assert pull_refs("7") == ("refs/pull/7/head", "refs/merge-requests/7/head")
+    assert pull_refs("7", "git@github.com:o/r.git") == ("refs/pull/7/head",)
+    assert pull_refs("7", "https://gitlab.com/o/r") == ("refs/merge-requests/7/head",)
+    assert pull_refs("7", "file:///o/r") == ("refs/pull/7/head", "refs/merge-requests/7/head")

@@ -16,6 +16,7 @@ from imagepins.bump.run import Outcome, Request, bump, read_pins
 from imagepins.errors import CheckFailed, NetworkError, UsageError
 from imagepins.files import shared
 from imagepins.gitrepo.cache import cache_root
+from imagepins.gitrepo.hosting import Hosting
 from imagepins.gitrepo.url import parse_mirrors
 from imagepins.pins.model import PinSet
 from imagepins.pins.schema import nearest
@@ -61,6 +62,7 @@ def make_options(
         allow_unreachable=allow_unreachable,
         allow_downgrade=allow_downgrade,
         reason=reason,
+        hosting=Hosting.of_user(lambda text: print(text, file=sys.stderr)),  # noqa: T201
     )
 
 

@@ -26,7 +26,7 @@ def propose_git(request: GitRequest, repository: Repository, options: Options) -
     current = pin.commit if pin.commit != UNKNOWN_COMMIT else None
     if repository.is_offline and (move := _unchecked(request, repository, current)):
         return move
-    target = _target(request, repository, current)
+    target = _target(request, repository, current, options)
     commit = target.resolved.commit
     old_known = current is not None and fetch_known(repository, current)
     known = describe_commits(repository, [commit, *([current] if old_known and current else [])])
@@ -44,13 +44,13 @@ def propose_git(request: GitRequest, repository: Repository, options: Options) -
     return add_facts(move, pin, repository, options, old=current if old_known else None)
 
 
-def _target(request: GitRequest, repository: Repository, current: str | None) -> _Target:
+def _target(request: GitRequest, repository: Repository, current: str | None, options: Options) -> _Target:
     pin, track = request.pin, request.pin.track
     if request.wanted:
         return _Target(resolve(repository, request.wanted, request.tracked))
     tips = commits_of(repository, request.tracked)
     if track and track.pull:
-        return _pull_target(request, repository, current)
+        return _pull_target(request, repository, current, options)
     ref = request.tracked[0]
     commit = tips[ref]
     if commit is None:
@@ -67,24 +67,24 @@ def _on_default_branch(repository: Repository, commit: str) -> Resolved:
     return Resolved(commit, f"refs/heads/{name}" if name else "HEAD", notes)
 
 
-def _pull_target(request: GitRequest, repository: Repository, current: str | None) -> _Target:
+def _pull_target(request: GitRequest, repository: Repository, current: str | None, options: Options) -> _Target:
     """Where a provisional pin goes: the pull's head, or, once merged, the commit of the branch that took it in."""
     pin, track = request.pin, request.pin.track or Track()
     number, branch = track.pull or "", track.then or ""
     tips = commits_of(repository, request.tracked)
-    head = next((tips[ref] for ref in pull_refs(number) if tips[ref]), None)
+    head = next((tips[ref] for ref in pull_refs(number, pin.git) if tips[ref]), None)
     pinned = current if current and fetch_known(repository, current) else head
     if pinned is None:
         raise RefError(f"pull {number}, which {pin.name} tracks, does not exist on {pin.git}")
-    state = pull_state(repository, number, pinned, branch)
+    state = options.hosting.refine(pull_state(repository, number, pinned, branch), repository, branch)
     if state.state == "merged" and state.merged_as:
         # A pin that already stands on the branch has the change and stays where it is.
         tip = tips[f"refs/heads/{branch}"]
         has_it = tip and is_ancestor(repository, pinned, tip) and is_ancestor(repository, state.merged_as, pinned)
         return _Target(Resolved(pinned if has_it else state.merged_as, f"refs/heads/{branch}"), state)
-    if head is None:
+    if head is None or state.state == "closed":
         raise RefError(f"{state.words}; say where {pin.name} goes: tools/bump_pin {pin.name} REF")
-    return _Target(Resolved(head, pull_refs(number)[0]), state)
+    return _Target(Resolved(head, pull_refs(number, pin.git)[0]), state)
 
 
 def _with_reach(move: Move, resolved: Resolved, request: GitRequest, repository: Repository, options: Options) -> Move:
@@ -94,7 +94,7 @@ def _with_reach(move: Move, resolved: Resolved, request: GitRequest, repository:
     changes = [Change("commit", commit, after="git")]
     track_pull = None
     if wanted and wanted.kind == "pull":
-        allowed = [*pull_refs(wanted.value), *allowed]
+        allowed = [*pull_refs(wanted.value, pin.git), *allowed]
     if move.new.tag and pin.track and pin.track.tag:
         allowed = [f"refs/tags/{move.new.tag}", *allowed]
     reached = reaching(repository, commit, allowed)

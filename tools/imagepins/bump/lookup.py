@@ -36,7 +36,7 @@ class GitRequest:
             return (f"refs/heads/{track.branch}",)
         if track.tag:
             return (f"refs/tags/{track.tag}",)
-        return (*pull_refs(track.pull or ""), f"refs/heads/{track.then}")
+        return (*pull_refs(track.pull or "", self.pin.git), f"refs/heads/{track.then}")
 
 
 def git_request(pin: GitPin, ref: str | None) -> GitRequest:
@@ -48,7 +48,7 @@ def repositories(requests: Iterable[GitRequest], options: Options) -> Mapping[st
     """The repository of each URL, its refs in the cache, or the error that stood in the way; asked in parallel."""
     refs: dict[str, set[str]] = {}
     for request in requests:
-        asked = refs_asked(request.wanted) if request.wanted else ()
+        asked = refs_asked(request.wanted, request.pin.git) if request.wanted else ()
         refs.setdefault(request.pin.git, set()).update(request.tracked, asked)
 
     if len(refs) == 1:

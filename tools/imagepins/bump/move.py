@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from imagepins.gitrepo.history import Commit, Relation
+from imagepins.gitrepo.hosting import Hosting
 from imagepins.gitrepo.pulls import PullState
 from imagepins.gitrepo.submodules import SubmoduleMove
 
@@ -23,6 +24,7 @@ class Options:
     allow_unreachable: bool = False
     allow_downgrade: bool = False
     reason: str | None = None
+    hosting: Hosting = field(default_factory=Hosting)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Status:
             under = "" if self.under_path is None else f" ({self.under_path} under its path)"
             return f"behind by {self.behind}{under}"
         if self.latest and self.latest != self.current:
-            return "newer there"
+            return "ahead of what it tracks" if self.kind == "git" else "newer there"
         return "unknown" if self.unknown else "current"
 
 
@@ -69,10 +69,10 @@ def _git_statuses(url: str, requests: list[GitRequest], options: Options) -> lis
     found = look_up_repository(url, {ref for request in requests for ref in request.tracked}, options)
     if isinstance(found, ImagePinsError):
         return [_start(request.pin, unknown=(str(found),)) for request in requests]
-    return [_git_status(request, found) for request in requests]
+    return [_git_status(request, found, options) for request in requests]
 
 
-def _git_status(request: GitRequest, repository: Repository) -> Status:
+def _git_status(request: GitRequest, repository: Repository, options: Options) -> Status:
     pin = request.pin
     tips = commits_of(repository, request.tracked)
     status = replace(_start(pin), tracks=short_name(request.tracked[0]), unknown=_offline(repository))
@@ -83,14 +83,16 @@ def _git_status(request: GitRequest, repository: Repository) -> Status:
         gone = "" if not repository.is_offline else " from the cache"
         return replace(status, attention=(f"the pinned commit is gone{gone}",))
     try:
-        return _compared(status, request, repository, tips)
+        return _compared(status, request, repository, tips, options)
     except NetworkError as error:
         return replace(status, unknown=(*status.unknown, str(error)))
 
 
-def _compared(status: Status, request: GitRequest, repository: Repository, tips: Mapping[str, str | None]) -> Status:
+def _compared(
+    status: Status, request: GitRequest, repository: Repository, tips: Mapping[str, str | None], options: Options
+) -> Status:
     pin, current, attention = request.pin, status.current or "", []
-    state = _pull_state(pin, repository, current)
+    state = _pull_state(pin, repository, current, options)
     if state:
         latest = state.merged_as or state.head
         attention += [state.words] if state.needs_attention else []
@@ -111,10 +113,11 @@ def _compared(status: Status, request: GitRequest, repository: Repository, tips:
     return replace(status, attention=tuple(attention), notes=notes)
 
 
-def _pull_state(pin: GitPin, repository: Repository, current: str) -> PullState | None:
+def _pull_state(pin: GitPin, repository: Repository, current: str, options: Options) -> PullState | None:
     if not (pin.track and pin.track.pull and pin.track.then):
         return None
-    return pull_state(repository, pin.track.pull, current, pin.track.then)
+    state = pull_state(repository, pin.track.pull, current, pin.track.then)
+    return options.hosting.refine(state, repository, pin.track.then)
 
 
 def _with_distance(status: Status, pin: GitPin, repository: Repository, current: str, latest: str) -> Status:
@@ -136,9 +139,9 @@ def _version_differs(pin: GitPin, repository: Repository, current: str) -> list[
         version = version_at(repository, current, pin.version_from)
     except VersionNotFound as error:
         return [str(error)]
-    return (
-        [f"version is {version} in the source, {pin.version or 'not'} in pins.yaml"] if version != pin.version else []
-    )
+    if version == pin.version:
+        return []
+    return [f"the source says version {version}, pins.yaml {pin.version or 'none'}"]
 
 
 def _other_status(pin: Pin, options: Options) -> Status:

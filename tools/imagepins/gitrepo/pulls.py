@@ -53,7 +53,7 @@ class PullState:
 
 def pull_state(repository: Repository, number: str, pinned: str, branch: str) -> PullState:
     """What became of pull ``number``, once its head and ``branch`` are in the cache. ``pinned`` must be there too."""
-    refs = pull_refs(number)
+    refs = pull_refs(number, repository.url)
     known = commits_of(repository, [*refs, f"refs/heads/{branch}"])
     tip = known[f"refs/heads/{branch}"]
     head = next((known[ref] for ref in refs if known[ref]), None)

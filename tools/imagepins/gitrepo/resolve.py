@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from imagepins.errors import RefError
 from imagepins.gitrepo.cache import Repository, all_refs, commits_of, fetch_commit, fetch_refs, read
 from imagepins.gitrepo.history import describe_commits, is_ancestor
+from imagepins.gitrepo.url import web_url
 from imagepins.gitrepo.wanted import Wanted
 
 
@@ -37,13 +38,20 @@ def short_name(ref: str) -> str:
     return f"pull {ref.split('/')[-2]}"
 
 
-def pull_refs(number: str) -> tuple[str, str]:
-    """Refs under which hosts keep the head of a pull or merge request (never the merge, which moves with its base)."""
-    return (f"refs/pull/{number}/head", f"refs/merge-requests/{number}/head")
+def pull_refs(number: str, url: str) -> tuple[str, ...]:
+    """Refs under which the host of ``url`` may keep the head of a pull or merge request.
+
+    Never the merge, which moves with its base. Of a host that is not known by its name both spellings are asked for.
+    """
+    both = (f"refs/pull/{number}/head", f"refs/merge-requests/{number}/head")
+    host = (web_url(url) or "").removeprefix("https://").partition("/")[0]
+    if "github" in host:
+        return both[:1]
+    return both[1:] if "gitlab" in host else both
 
 
-def refs_asked(wanted: Wanted) -> tuple[str, ...]:
-    """Full names of the refs that can be meant."""
+def refs_asked(wanted: Wanted, url: str) -> tuple[str, ...]:
+    """Full names of the refs of the repository at ``url`` that can be meant."""
     match wanted.kind:
         case "sha":
             return ()
@@ -54,7 +62,7 @@ def refs_asked(wanted: Wanted) -> tuple[str, ...]:
         case "tag":
             return (f"refs/tags/{wanted.value}",)
         case "pull":
-            return pull_refs(wanted.value)
+            return pull_refs(wanted.value, url)
         case "tree":
             parts = wanted.value.split("/")
             names = ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
@@ -70,7 +78,7 @@ def resolve(repository: Repository, wanted: Wanted, tracked: Sequence[str]) -> R
     """
     if wanted.kind == "sha":
         return _existing(repository, wanted.value, tracked)
-    refs = refs_asked(wanted)
+    refs = refs_asked(wanted, repository.url)
     commits = commits_of(repository, refs)
     found = [Resolved(commit, ref) for ref in refs if (commit := commits[ref])]
     if wanted.kind == "tree":

@@ -1,0 +1,190 @@
+"""--outdated: every pin against what it tracks."""
+
+import datetime
+import http.server
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+Pinned = Callable[..., Any]
+
+
+def statuses(project: Any) -> dict[str, Any]:
+    ended = project.run("--outdated", "--json")
+    return {status["pin"]: {**status, "code": ended.code} for status in ended.json["pins"]}
+
+
+@pytest.mark.parametrize(
+    ("revision", "track", "words", "attention"),
+    [
+        ("main", "{branch: main}", "current", ""),
+        ("refs/keep/c3", "{branch: main}", "behind by 3", ""),
+        ("refs/keep/c3", "{tag: v1}", "current", ""),
+        ("refs/keep/c2", "{tag: v1}", "behind by 1", "tag v1 was moved"),
+        ("refs/keep/c3", "{branch: nosuch}", "current", "branch nosuch is not there any more"),
+        ("refs/old8", "{branch: main}", "ahead of what it tracks", "not part of branch main"),
+        ("refs/pull/8/head", '{pull: "8", then: main}', "current", ""),
+        ("refs/old8", '{pull: "8", then: main}', "behind by 1", "force-pushed"),
+        ("refs/pull/7/head", '{pull: "7", then: main}', "behind by 2", "merged (squash)"),
+        ("main", "", "current", ""),
+        ("refs/keep/c4", "", "behind by 2", ""),
+    ],
+)
+def test_states(pinned: Pinned, revision: str, track: str, words: str, attention: str) -> None:
+    status = statuses(pinned(revision, track=track))["rccl"]
+    assert status["words"] == words
+    assert status["code"] == (1 if attention else 0)
+    assert attention in " ".join(status["attention"])
+
+
+def test_commits_under_the_path_are_counted_apart(project: Any, new_upstream: Callable[..., Any]) -> None:
+    up = new_upstream()
+    old = up.commit_files("start", {"p/a": "1", "q": "1"})
+    up.commit_files("q", {"q": "2"})
+    up.commit_files("p", {"p/a": "2"})
+    project.write(f'  x:\n    git: {up.url}\n    path: p\n    commit: "{old}"\n    track: {{branch: main}}\n')
+    assert statuses(project)["x"]["words"] == "behind by 2 (1 under its path)"
+
+
+def test_vanished_commit_needs_a_person(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    project.write_bytes(project.pins.read_bytes().replace(upstream.sha("refs/keep/c1").encode(), b"b" * 40))
+    assert statuses(project)["rccl"]["attention"] == ["the pinned commit is gone"]
+
+
+def test_unknown_pin_and_held_and_overdue_are_told(pinned: Pinned, upstream: Any) -> None:
+    day = datetime.date.today() - datetime.timedelta(days=3)
+    project = pinned("main", more=f"    hold: wait for 7.2\n    review_by: {day}\n")
+    status = statuses(project)["rccl"]
+    assert status["attention"] == [f"was to be reviewed by {day}, 3 days ago"]
+    assert status["notes"] == ["held: wait for 7.2"]
+
+
+def test_version_that_does_not_fit_the_source_needs_a_person(project: Any, new_upstream: Callable[..., Any]) -> None:
+    up = new_upstream()
+    commit = up.commit_files("start", {"VERSION": "1.2\n"})
+    project.write(
+        f'  x:\n    git: {up.url}\n    commit: "{commit}"\n    track: {{branch: main}}\n'
+        '    version: "1.1"\n    version_from: VERSION\n'
+    )
+    assert statuses(project)["x"]["attention"] == ["the source says version 1.2, pins.yaml 1.1"]
+
+
+def test_server_that_does_not_answer_is_unknown_and_exits_4(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    upstream.path.rename(upstream.path.with_name("away"))
+    ended = project.run("--outdated")
+    assert ended.code == 4
+    assert "rccl  " in ended.out
+    assert "unknown" in ended.out
+    assert "1 pins, 0 need attention, 1 not known" in ended.err
+
+
+def test_offline_answers_from_the_cache_and_says_so(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    project.run("--outdated")
+    upstream.path.rename(upstream.path.with_name("away"))
+    ended = project.run("--outdated", "--offline")
+    assert (ended.code, "behind by 5" in ended.out, "offline" in ended.out) == (0, True, True)
+
+
+def test_nothing_is_written(pinned: Pinned) -> None:
+    project = pinned()
+    before = project.snapshot()
+    project.run("--outdated")
+    assert project.snapshot() == before
+
+
+def test_one_repository_is_asked_once_for_all_its_pins(project: Any, upstream: Any, packets: Any) -> None:
+    commit = upstream.sha("main")
+    pins = "".join(
+        f'  p{number}:\n    git: {upstream.url}\n    commit: "{commit}"\n    track: {{branch: {branch}}}\n'
+        for number, branch in enumerate(["main", "rel", "foo/main"])
+    )
+    project.write(pins)
+    project.run("--outdated")
+    assert packets.read_text().count("fetch> command=ls-refs") == 1
+
+
+@pytest.fixture
+def packets(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """File that git writes every packet to."""
+    monkeypatch.setenv("GIT_TRACE_PACKET", str(tmp_path / "packets"))
+    return tmp_path / "packets"
+
+
+@pytest.mark.parametrize(("ref", "track"), [("heads/main", "{branch: main}"), ("pull/7", '{pull: "7", then: main}')])
+def test_fifty_thousand_pull_refs_are_not_sent(
+    pinned: Pinned, upstream: Any, packets: Any, ref: str, track: str
+) -> None:
+    tip = upstream.sha("main")
+    upstream.git("update-ref", "--stdin", stdin="".join(f"create refs/pull/{n}/head {tip}\n" for n in range(100, 3100)))
+    project = pinned("refs/keep/c4", track=track)
+    assert project.run("rccl", ref, "--dry-run", "--allow-downgrade").code == 0
+    lines = packets.read_text().splitlines()
+    look_up = [line for line in lines if re.search(r"packet: +fetch[<>]", line)]
+    look_up = look_up[: next(i for i, line in enumerate(look_up) if "command=fetch" in line)]
+    # A branch of a pull pin and the two spellings of its head are asked for in one go.
+    assert len(look_up) <= (18 if ref == "heads/main" else 22), look_up
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """A stand-in for the host's API: its answer, and the requests it got."""
+    said: dict[str, Any] = {"status": 200, "headers": {}, "body": {}, "asked": []}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            said["asked"].append((self.path, self.headers["Authorization"]))
+            self.send_response(said["status"])
+            for name, value in said["headers"].items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(json.dumps(said["body"]).encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    monkeypatch.setenv("GITHUB_API_URL", f"http://127.0.0.1:{server.server_address[1]}")
+    monkeypatch.setenv("GITHUB_TOKEN", "secret-token")
+    yield said
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def hosted(project: Any, upstream: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Two provisional pins of a repository on the host, at the head of pull 8."""
+    url = "https://github.com/ROCm/rccl.git"
+    monkeypatch.setenv("IMAGEPINS_MIRRORS", f"{url}={upstream.url}")
+    pin = f'    git: {url}\n    commit: "{upstream.sha("refs/pull/8/head")}"\n    track: {{pull: "8", then: main}}\n'
+    project.write(f"  a:\n{pin}  b:\n{pin}")
+    return project
+
+
+def test_api_knows_that_a_pull_was_closed(hosted: Any, api: dict[str, Any]) -> None:
+    api["body"] = {"state": "closed", "merged": False}
+    ended = hosted.run("--outdated")
+    assert (ended.code, "pull 8 is closed" in ended.out) == (1, True)
+    assert api["asked"][0] == ("/repos/ROCm/rccl/pulls/8", "Bearer secret-token")
+
+
+def test_rate_limit_falls_back_to_git_with_one_warning(hosted: Any, api: dict[str, Any]) -> None:
+    api.update(status=403, headers={"x-ratelimit-remaining": "0"})
+    ended = hosted.run("--outdated")
+    assert (ended.code, ended.out.count("pull 8 is open")) == (0, 2)
+    assert ended.err.count("rate limit") == 1
+    assert "secret-token" not in ended.out + ended.err
+
+
+def test_token_is_not_sent_for_other_hosts(pinned: Pinned, api: dict[str, Any]) -> None:
+    pinned("refs/pull/8/head", track='{pull: "8", then: main}').run("--outdated")
+    assert api["asked"] == []

@@ -1,0 +1,80 @@
+"""What a host's API knows of a pull request and git refs do not: that it was closed. Only ever an addition.
+
+Without a token, with an answer that is none, or beyond the rate limit, everything is as git alone tells it.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from imagepins.gitrepo.cache import Repository, commits_of
+from imagepins.gitrepo.history import is_ancestor
+from imagepins.gitrepo.pulls import PullState
+
+_TIMEOUT = (5.0, 10.0)
+
+
+@dataclass
+class Hosting:
+    """The API of GitHub, or of a server like it (GITHUB_SERVER_URL, GITHUB_API_URL), asked with the user's token.
+
+    ``warn`` is told once why the API is no longer asked.
+    """
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    warn: Callable[[str], None] = print
+    _is_silenced: bool = False
+
+    @classmethod
+    def of_user(cls, warn: Callable[[str], None]) -> "Hosting":
+        """The API as the environment of this process allows it."""
+        return cls(os.environ, warn)
+
+    def refine(self, state: PullState, repository: Repository, branch: str) -> PullState:
+        """``state``, told from git refs, with what the API adds to it."""
+        if state.state in ("merged", "gone") or repository.is_offline:
+            return state
+        document = self._pull(repository.url, state.number)
+        if document is None or document.get("state") != "closed":
+            return state
+        commit = document.get("merge_commit_sha")
+        if not document.get("merged") or not isinstance(commit, str):
+            return replace(state, state="closed")
+        # The API is believed only where the branch really holds that commit.
+        known = commits_of(repository, [commit, f"refs/heads/{branch}"])
+        tip = known[f"refs/heads/{branch}"]
+        if known[commit] and tip and is_ancestor(repository, commit, tip):
+            return replace(state, state="merged", merged_as=commit, how="squash", is_exact=False)
+        return state
+
+    def _pull(self, url: str, number: str) -> Mapping[str, Any] | None:
+        token = self.env.get("GITHUB_TOKEN") or self.env.get("GH_TOKEN")
+        server = self.env.get("GITHUB_SERVER_URL", "https://github.com")
+        host, path = urlsplit(url).hostname, urlsplit(url).path
+        if not token or self._is_silenced or host != urlsplit(server).hostname:
+            return None
+        api = self.env.get("GITHUB_API_URL", "https://api.github.com").rstrip("/")
+        return self._get(f"{api}/repos/{path.strip('/').removesuffix('.git')}/pulls/{number}", token)
+
+    def _get(self, address: str, token: str) -> Mapping[str, Any] | None:
+        import requests
+
+        if not address.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+            return self._silence("its address is not https")
+        try:
+            answer = requests.get(address, headers={"Authorization": f"Bearer {token}"}, timeout=_TIMEOUT)
+            document: Any = answer.json() if answer.ok else None
+        except (requests.RequestException, ValueError) as error:
+            return self._silence(type(error).__name__)
+        if answer.status_code == 404:
+            return None
+        if not isinstance(document, dict):
+            is_limit = answer.headers.get("x-ratelimit-remaining") == "0" or answer.status_code == 429
+            return self._silence("rate limit" if is_limit else f"{answer.status_code} {answer.reason}")
+        return document
+
+    def _silence(self, reason: str) -> None:
+        self._is_silenced = True
+        self.warn(f"the host's API is not used ({reason}); git refs alone answer")
