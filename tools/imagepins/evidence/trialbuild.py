@@ -12,7 +12,7 @@ from imagepins.bump.compose import compose
 from imagepins.bump.move import Options
 from imagepins.bump.run import Request, propose
 from imagepins.errors import BuildFailed, RefError
-from imagepins.pins.model import PinSet, with_parents
+from imagepins.pins.model import PinSet
 from imagepins.plan.destination import Destination
 from imagepins.plan.graph import Node, make_graph
 from imagepins.render.dockerfile import render_all
@@ -45,8 +45,8 @@ def plan_at(project: Project, commit: str) -> tuple[PinSet, tuple[Node, ...]] | 
         after = compose(project.pinset, moves, project.pins_path).after
     except RefError as error:
         return Unbuildable(str(error))
-    targets = tuple(with_parents((after.targets[project.target],)))
-    return after, make_graph(after, root, targets, render_all(after, root, targets))
+    wanted = (after.targets[project.target],)
+    return after, make_graph(after, root, wanted, lambda targets: render_all(after, root, targets))
 
 
 def build_at(project: Project, commit: str) -> str | Unbuildable:
