@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection
@@ -223,93 +223,105 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     remove_images(f"127.0.0.1:{port}")
 
 
-class Faulty:
+class Faulty(ThreadingHTTPServer):
     """A registry's front that fails on purpose: ``plan`` holds what to answer to coming requests, in order.
 
     An entry is a status, ``slow`` or ``close``; after the plan everything is passed on. ``matching`` limits the faults
-    to requests whose line holds it.
+    to requests whose line holds it. ``seen`` records them all.
     """
 
+    daemon_threads = True
+
     def __init__(self, upstream: str) -> None:
+        super().__init__(("127.0.0.1", 0), FaultyHandler)
         self.upstream = upstream
         self.plan: list[int | str] = []
         self.matching = ""
         self.seen: list[str] = []
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.address = f"127.0.0.1:{self.server.server_address[1]}"
+        self.address = f"127.0.0.1:{self.server_address[1]}"
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        front = self
+    def next_fault(self, line: str) -> int | str | None:
+        """What this request gets instead of an answer."""
+        self.seen.append(line)
+        return self.plan.pop(0) if self.plan and self.matching in line else None
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
 
-            def handle_any(self) -> None:
-                front.seen.append(f"{self.command} {self.path}")
-                body = self._body()
-                is_hit = front.plan and front.matching in front.seen[-1]
-                fault = front.plan.pop(0) if is_hit else None
-                if fault == "close":
-                    self.close_connection = True
-                    self.connection.close()
-                    return
-                if fault == "slow":
-                    time.sleep(3)
-                if isinstance(fault, int):
-                    self._answer(fault, b'{"errors":[{"code":"TOOMANYREQUESTS"}]}', {"Retry-After": "0"})
-                else:
-                    self._pass_on(body)
+class FaultyHandler(BaseHTTPRequestHandler):
+    """One connection of ``Faulty``."""
 
-            do_GET = do_HEAD = do_PUT = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 - names of http.server
+    protocol_version = "HTTP/1.1"
+    server: Faulty
 
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - name of http.server
-                pass
+    def handle_one_request(self) -> None:
+        """Answer TLS as a plain server does, in a way that clients recognise and fall back from."""
+        with suppress(OSError):
+            if self.connection.recv(1, socket.MSG_PEEK) == b"\x16":
+                self.wfile.write(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+                self.close_connection = True
+                return
+            super().handle_one_request()
+            return
+        self.close_connection = True
 
-            def _body(self) -> bytes:
-                if self.headers.get("Transfer-Encoding") == "chunked":
-                    parts = []
-                    while size := int(self.rfile.readline(), 16):
-                        parts.append(self.rfile.read(size))
-                        self.rfile.readline()
-                    self.rfile.readline()
-                    return b"".join(parts)
-                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+    def handle_any(self) -> None:
+        """Fail as planned, or pass the request on."""
+        body = self._body()
+        fault = self.server.next_fault(f"{self.command} {self.path}")
+        if fault == "close":
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return
+        if fault == "slow":
+            time.sleep(3)
+        if isinstance(fault, int):
+            self._answer(fault, b'{"errors":[{"code":"TOOMANYREQUESTS"}]}', {"Retry-After": "0"})
+        else:
+            self._pass_on(body)
 
-            def _pass_on(self, body: bytes) -> None:
-                connection = HTTPConnection(front.upstream, timeout=60)
-                dropped = ("host", "transfer-encoding", "content-length", "connection")
-                headers = {key: value for key, value in self.headers.items() if key.lower() not in dropped}
-                headers["Host"] = front.address
-                connection.request(self.command, self.path, body=body, headers=headers)
-                answer = connection.getresponse()
-                content = answer.read()
-                kept = {key: value for key, value in answer.getheaders() if key.lower() not in dropped}
-                if self.command == "HEAD":
-                    kept["Content-Length"] = answer.getheader("Content-Length") or "0"
-                self._answer(answer.status, content, kept)
+    do_GET = do_HEAD = do_PUT = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 - names of http.server
 
-            def _answer(self, status: int, content: bytes, headers: Mapping[str, str]) -> None:
-                self.send_response(status)
-                for key, value in headers.items():
-                    self.send_header(key, value)
-                if "Content-Length" not in headers and status != HTTPStatus.NO_CONTENT:
-                    self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                if self.command != "HEAD":
-                    self.wfile.write(content)
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - name of http.server
+        """Say nothing."""
 
-        return Handler
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        parts = []
+        while size := int(self.rfile.readline(), 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(parts)
+
+    def _pass_on(self, body: bytes) -> None:
+        dropped = ("host", "transfer-encoding", "content-length", "connection")
+        headers = {key: value for key, value in self.headers.items() if key.lower() not in dropped}
+        with closing(HTTPConnection(self.server.upstream, timeout=60)) as connection:
+            connection.request(self.command, self.path, body=body, headers=headers | {"Host": self.server.address})
+            answer = connection.getresponse()
+            content = answer.read()
+        kept = {key: value for key, value in answer.getheaders() if key.lower() not in dropped}
+        length = answer.getheader("Content-Length") if self.command == "HEAD" else str(len(content))
+        self._answer(answer.status, content, kept | {"Content-Length": length or "0"})
+
+    def _answer(self, status: int, content: bytes, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for key, value in ({"Content-Length": str(len(content))} | dict(headers)).items():
+            if key != "Content-Length" or status != HTTPStatus.NO_CONTENT:
+                self.send_header(key, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
 
 @pytest.fixture
 def faulty(registry: str) -> Iterator[Faulty]:
     """A front of the registry that fails as told."""
-    front = Faulty(registry)
-    thread = Thread(target=front.server.serve_forever, daemon=True)
-    thread.start()
-    yield front
-    front.server.shutdown()
-    front.server.server_close()
+    with Faulty(registry) as front:
+        thread = Thread(target=front.serve_forever, daemon=True)
+        thread.start()
+        yield front
+        front.shutdown()
     remove_images(front.address)
 
 

@@ -1,4 +1,4 @@
-"""A registry as the only thing that machines share: pushed by one, found by the others; failures never pass as absence."""
+"""A registry as the only thing machines share: pushed by one, found by others; failures never pass as absence."""
 
 import json
 import subprocess
@@ -100,6 +100,20 @@ def test_a_second_engine_finds_what_the_first_pushed_and_builds_the_child_on_it(
     assert low["digest"] == manifest(registry, f"{pair.prefix}-low", "v")[0]
     del pair.env["DOCKER_HOST"]
     assert push(pair, registry)["high"]["state"] == "present"
+
+
+def test_another_context_is_a_builder_whose_work_the_registry_brings_here(
+    pair: "Project", registry: str, second_engine: str, docker: Docker
+) -> None:
+    pair.env["DOCKER_CONFIG"] = str(pair.root / "docker-config")
+    docker("context", "create", "second", "--docker", f"host={second_engine}", env=pair.env)
+    refused = pair.run("build", "--builder", "second")
+    assert refused.code == 2
+    assert "DOCKER_CONTEXT=second" in refused.err
+    assert {row["state"] for row in push(pair, registry, "--builder", "second").values()} == {"built"}
+    assert pair.prefix not in docker("image", "ls")
+    assert pair.run("build", "--registry", f"{registry}/team", "--load").code == 0
+    assert set(pair.run("build").rows.values()) == {"present"}
 
 
 def test_load_brings_what_another_machine_pushed_under_its_own_tags(

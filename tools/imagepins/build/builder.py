@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from imagepins.engine.endpoint import find_endpoint
 from imagepins.engine.usable import require_engine
 from imagepins.errors import EngineError
 from imagepins.process import ProcessFailed, run
@@ -12,15 +13,23 @@ CHECK_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Builder:
-    """A builder that answered. Only the ``docker`` driver sees the local engine's images."""
+    """A builder that answered. ``is_elsewhere`` tells that it is the engine of another docker context."""
 
     name: str
     driver: str
+    is_elsewhere: bool = False
 
     @property
     def sees_local_images(self) -> bool:
-        """Whether a local tag can stand for a parent image."""
-        return self.driver == "docker"
+        """Whether a local tag can stand for a parent image: only the engine's own builder knows it."""
+        return self.driver == "docker" and not self.is_elsewhere
+
+    @property
+    def argv(self) -> list[str]:
+        """How ``docker buildx`` is called for this builder; another context's engine is reached through the context."""
+        if self.is_elsewhere:
+            return ["docker", "--context", self.name, "buildx"]
+        return ["docker", "buildx", *(["--builder", self.name] if self.name else [])]
 
 
 def check_builder(name: str | None) -> Builder:
@@ -38,4 +47,13 @@ def check_builder(name: str | None) -> Builder:
     if found.get("Status") != "running":
         state = found.get("Error") or found.get("Status") or "it says nothing of its state"
         raise EngineError(f"{shown} is not running: {state}; choose another with --builder (docker buildx ls)")
-    return Builder(name or "", found.get("Driver", ""))
+    driver = found.get("Driver", "")
+    return Builder(name or "", driver, is_elsewhere=driver == "docker" and not _is_current(name or ""))
+
+
+def _is_current(name: str) -> bool:
+    """Whether the builder of that name is the engine that the docker client speaks to."""
+    chosen_by = find_endpoint().chosen_by
+    if not name or chosen_by == f"context {name}":
+        return True
+    return name == "default" and not chosen_by.startswith("context")

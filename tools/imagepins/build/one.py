@@ -113,8 +113,7 @@ def build_one(
     space.write(node, (node, *linked), epoch=settings.source.epoch)
     targets = {each.slug: bake_target(node, each, settings, parents) for each in (node, *linked)}
     space.bake_file(node).write_text(bake_text(targets))
-    argv = ["docker", "buildx", *(["--builder", settings.builder.name] if settings.builder.name else []), "bake"]
-    argv += ["--file", str(space.bake_file(node))]
+    argv = [*settings.builder.argv, "bake", "--file", str(space.bake_file(node))]
     _compare_resolved(argv, node, targets)
     argv += ["--progress=rawjson", "--metadata-file", str(space.metadata(node))]
     argv += ["--no-cache"] if settings.no_cache else []

@@ -19,7 +19,7 @@ from imagepins.build.schedule import Limits, Scheduler
 from imagepins.build.secrets import build_secrets
 from imagepins.build.state import LastBuild, read_state, write_state
 from imagepins.build.workspace import Workspace
-from imagepins.errors import PinsError
+from imagepins.errors import PinsError, UsageError
 from imagepins.pins.model import PinSet, Target
 from imagepins.plan.destination import Destination
 from imagepins.plan.graph import Node, ancestors
@@ -85,6 +85,11 @@ def settings(job: Job, options: Options) -> Iterator[Settings]:
     """Settings for building ``job.todo``, checked; secrets exist as files while they are in use."""
     refuse_incomplete(job.pinset, [node.target for node in job.todo])
     builder = check_builder(options.builder)
+    if builder.is_elsewhere and not options.push:
+        raise UsageError(
+            f"builder {builder.name} is the engine of another docker context, where the images would stay: add --push, "
+            f"or build there with DOCKER_CONTEXT={builder.name}"
+        )
     with build_secrets(job.pinset.mirrors) as secrets:
         yield Settings(
             workspace=Workspace(job.root / "build"),

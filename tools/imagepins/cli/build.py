@@ -60,6 +60,10 @@ def build(images: tuple[str, ...], *, as_json: bool, summary: Path | None, pins_
     pinset, nodes, wanted = load_nodes(pins_path, images)
     place, push = destination(flags["registry"]), flags["push"]
     todo, found = choose(nodes, wanted, place, push=push, force=flags["force"])
+    there = [node for node in nodes if node.name in wanted and node not in todo]
+    if flags["atomic"]:
+        # Their tags move as well, so they are verified with the rest.
+        todo += [node for node in there if found.local.missing_tags(node)]
     results: list[Result] = []
     if todo:
         from imagepins.build.atomic import build_atomically
@@ -68,9 +72,7 @@ def build(images: tuple[str, ...], *, as_json: bool, summary: Path | None, pins_
         job = Job(pinset=pinset, root=pins_path.parent.absolute(), nodes=nodes, todo=todo, found=found)
         results = (build_atomically if flags["atomic"] else build_all)(job, _options(flags, place))
     if not (flags["atomic"] and any(each.message for each in results)):
-        names = {node.name for node in todo}
-        there = [node for node in nodes if node.name in wanted and node.name not in names]
-        results = [*settle(there, found, place, push=push), *results]
+        results = [*settle([node for node in there if node not in todo], found, place, push=push), *results]
     if flags["load"]:
         from imagepins.build.load import load_results
 

@@ -1,0 +1,87 @@
+"""All or nothing: tags move and pushes begin once everything is built and verified."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.build.conftest import Project
+
+pytestmark = pytest.mark.engine
+
+Docker = Callable[..., str]
+PINS = "  tool: {url: 'https://example.org/f', sha256: '%s', component: tool}\n" % ("0" * 64)
+
+
+def tags(docker: Docker, project: "Project") -> list[str]:
+    """Tags of the project's images, content tags left out."""
+    names = docker("image", "ls", "--format", "{{.Repository}}:{{.Tag}}").splitlines()
+    return sorted(name for name in names if project.prefix in name and ":content-" not in name)
+
+
+def in_registry(registry: str, project: "Project", short: str) -> bool:
+    """Whether the registry knows anything of an image."""
+    try:
+        with urlopen(f"http://{registry}/v2/{project.prefix}-{short}/tags/list", timeout=10):
+            return True
+    except HTTPError:
+        return False
+
+
+@pytest.fixture
+def good(project: "Project", repository: Path) -> "Project":
+    """Two images that verify passes: what this repository builds, with a step more."""
+    code = "import sys; from imagepins.cli.image import main; sys.exit(main())"
+    argv = [sys.executable, "-P", "-c", code, "build", "debian_rocm", "--pins", str(repository / "pins.yaml")]
+    subprocess.run(argv, env=project.environment(), capture_output=True, check=True)
+    project.write({"one": "FROM debian_rocm:trixie\nRUN true\n", "two": "FROM @one@\nRUN true && true\n"})
+    return project
+
+
+def test_a_failure_tags_nothing_and_says_so(project: "Project", docker: Docker) -> None:
+    project.write({"good": "FROM scratch\nCOPY f /f\n", "bad": "FROM debian:trixie-slim\nRUN exit 3\n"})
+    project.file("good", "f", "x")
+    ran = project.run("build", "--atomic", "--keep-going")
+    assert ran.code == 5
+    assert ran.rows[project.name("bad")] == "failed"
+    assert tags(docker, project) == []
+
+
+def test_an_image_that_does_not_hold_its_pins_lets_no_tag_move_and_pushes_nothing(
+    project: "Project", docker: Docker, registry: str
+) -> None:
+    pins = "  lib: {apt: librccl1, version: '5.4.3', suite: trixie, component: rccl, component_version: '2.13.4'}\n"
+    bad = "FROM debian:trixie-slim\nARG LIB_VERSION\nRUN true\n"
+    project.write({"good": "FROM scratch\nCOPY f /f\n", "bad": bad}, pins=pins)
+    project.file("good", "f", "x")
+    for args in (["--push", "--registry", registry], []):
+        ran = project.run("build", "--atomic", *args)
+        assert ran.code == 1, ran.err
+        assert "nothing was tagged or pushed" in ran.err
+    assert tags(docker, project) == []
+    assert not in_registry(registry, project, "good")
+
+
+def test_everything_good_is_tagged(good: "Project", docker: Docker) -> None:
+    ran = good.run("build", "--atomic")
+    assert ran.code == 0, ran.err
+    assert set(ran.rows.values()) == {"built"}
+    assert tags(docker, good) == [good.tag("one"), good.tag("two")]
+
+
+def test_what_is_pushed_is_what_was_verified(good: "Project", docker: Docker, registry: str) -> None:
+    ran = good.run("build", "--atomic", "--push", "--registry", registry, "--json")
+    assert ran.code == 0, ran.err
+    for row in json.loads(ran.out):
+        assert row["ref"].startswith(registry)
+        content_tag = row["ref"].removeprefix(f"{registry}/")
+        assert docker("image", "inspect", "--format", "{{.Id}}", content_tag) == row["digest"]
+    again = good.run("build", "--atomic", "--push", "--registry", registry)
+    assert set(again.rows.values()) == {"present"}

@@ -1,0 +1,147 @@
+"""The small parts of a build: failure places, secrets, labels, room, state, linked parents."""
+
+import os
+import subprocess
+from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from imagepins.build import builder, disk
+from imagepins.build.builder import Builder, check_builder
+from imagepins.build.choose import Found
+from imagepins.build.display import PlainDisplay, shorten
+from imagepins.build.labels import Source, read_source
+from imagepins.build.local import Local
+from imagepins.build.one import Settings
+from imagepins.build.run import Job, Run
+from imagepins.build.secrets import build_secrets, ca_bundle, git_config
+from imagepins.build.state import LastBuild, read_state, write_state
+from imagepins.build.workspace import Workspace
+from imagepins.cli.plan import load_nodes
+from imagepins.errors import BuildFailed, EngineError, UsageError
+
+if TYPE_CHECKING:
+    from tests.build.conftest import Project
+
+
+@pytest.mark.engine
+def test_a_builder_that_sees_no_local_images_makes_the_parent_from_its_own_cache(project: "Project") -> None:
+    project.write({"low": "FROM scratch\nCOPY f /low\n", "high": "FROM @low@\nCOPY f /high\n"})
+    for name in ("low", "high"):
+        project.file(name, "f", name)
+    pinset, nodes, _ = load_nodes(project.root / "pins.yaml", ())
+    settings = Settings(
+        workspace=Workspace(project.root / "build"),
+        source=Source("", "", 0),
+        builder=Builder("", "docker-container"),
+        secrets={},
+    )
+    job = Job(pinset=pinset, root=project.root, nodes=nodes, todo=nodes[1:], found=Found(Local({})))
+    outcome = Run(job, settings, PlainDisplay()).work(nodes[1], Event())
+    assert outcome.cause is None, outcome.events.final_error
+    bake = (project.root / f"build/work/{nodes[1].slug}/bake.json").read_text()
+    assert f'"{project.tag("low")}": "target:{nodes[0].slug}"' in bake
+
+
+def test_a_builder_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = tmp_path / "docker"
+    fake.write_text("#!/bin/sh\nexec sleep 60\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(builder, "CHECK_SECONDS", 0.3)
+    monkeypatch.setattr(builder, "require_engine", lambda: None)
+    with pytest.raises(EngineError, match=r"slow: no end after 0\.3 s; choose another with --builder"):
+        check_builder("slow")
+
+
+def test_a_builder_that_does_not_run_is_told_with_its_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = tmp_path / "docker"
+    fake.write_text(
+        "#!/bin/sh\nprintf 'Name:   x\\nDriver: kubernetes\\n\\nNodes:\\nStatus: stopped\\nError: no pods\\n'\n"
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(builder, "require_engine", lambda: None)
+    with pytest.raises(EngineError, match="x is not running: no pods"):
+        check_builder("x")
+
+
+def test_mirrors_become_configuration_that_git_reads(tmp_path: Path) -> None:
+    path = tmp_path / "gitconfig"
+    path.write_text(git_config({"https://example.org/": "git://127.0.0.1/up/", 'https://odd#"\\/': "file:///x;y/"}))
+    argv = ["git", "config", "--file", str(path), "--get-regexp", r"url\..*\.insteadof"]
+    lines = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert lines == [
+        "url.git://127.0.0.1/up/.insteadof https://example.org/",
+        'url.file:///x;y/.insteadof https://odd#"\\/',
+    ]
+
+
+def test_secrets_are_for_this_user_only_and_gone_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IMAGEPINS_MIRRORS", "https://b.example/=https://mirror.example/")
+    with build_secrets({"https://a.example/": "https://m.example/"}) as found:
+        path = found["gitconfig"]
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+        assert "a.example" in path.read_text()
+        assert "b.example" in path.read_text()
+    assert not path.exists()
+
+
+def test_a_ca_bundle_that_is_no_file_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IMAGEPINS_CA_BUNDLE", "/nowhere.pem")
+    with pytest.raises(UsageError, match=r"IMAGEPINS_CA_BUNDLE: /nowhere\.pem is not a file"):
+        ca_bundle()
+
+
+def test_the_source_is_the_commit_that_last_touched_what_images_are_made_of(tmp_path: Path) -> None:
+    def git(*args: str, when: int = 0) -> str:
+        env = {**os.environ, "GIT_COMMITTER_DATE": f"@{when} +0000", "GIT_AUTHOR_DATE": f"@{when} +0000"}
+        return subprocess.run(
+            ["git", *args], cwd=tmp_path, env=env, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    assert read_source(tmp_path, "pins.yaml") == Source("", "", 0)
+    git("init", "-q")
+    (tmp_path / "pins.yaml").write_text("1")
+    git("add", ".")
+    git("commit", "-qm", "pins", when=1700000000)
+    commit = git("rev-parse", "HEAD")
+    (tmp_path / "README").write_text("1")
+    git("add", ".")
+    git("commit", "-qm", "other", when=1800000000)
+    assert read_source(tmp_path, "pins.yaml") == Source("", commit, 1700000000)
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images/new").write_text("x")
+    assert read_source(tmp_path, "pins.yaml").revision == f"{commit}-dirty"
+
+
+def test_source_date_epoch_of_the_environment_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "123")
+    assert read_source(tmp_path, "pins.yaml").epoch == 123
+
+
+def test_room_is_measured_where_the_engine_keeps_its_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk, "data_root", lambda: tmp_path)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=14 * 10**9))
+    state = {"a": LastBuild(1, 60 * 10**9, None), "b": LastBuild(1, None, None)}
+    with pytest.raises(BuildFailed, match=r"has 14\.0 GB free, and the last builds took 60\.0 GB \(a 60\.0 GB\)"):
+        disk.check_space(["a", "b", "c"], state)
+    disk.check_space(["b", "c"], state)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}', '{"a": {"what": 1}}'])
+def test_a_state_that_cannot_be_read_is_no_state(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(text)
+    assert read_state(path) == {}
+    write_state(path, {"a": LastBuild(1.5, 2, "sha256:3")})
+    assert read_state(path) == {"a": LastBuild(1.5, 2, "sha256:3")}
+
+
+def test_a_long_step_is_shown_on_one_line() -> None:
+    assert shorten("[1/2] RUN a \\\n   b") == "[1/2] RUN a \\ b"
+    assert len(shorten("x" * 500)) == 100
