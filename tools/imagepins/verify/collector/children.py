@@ -68,7 +68,18 @@ def execute(label: dict[str, Any], argv: Sequence[str], seconds: float, env: dic
 
 
 def gather(children: list[Child]) -> None:
-    """Wait until every child has answered, ended or run out of time. Nothing of their groups is left."""
+    """Wait until every child has answered, ended or run out of time; end them all when the collector's own is over."""
+    try:
+        _wait_for_all(children)
+    except BaseException:
+        for child in children:
+            _end_group(child.pid)
+        raise
+    for child in children:
+        os.close(child.read)
+
+
+def _wait_for_all(children: list[Child]) -> None:
     waiting = {child.read: child for child in children}
     while waiting:
         left = max(0.0, min(child.deadline for child in waiting.values()) - time.monotonic())
@@ -82,8 +93,13 @@ def gather(children: list[Child]) -> None:
         for child in [each for each in waiting.values() if each.deadline <= now]:
             child.is_late = True
             del waiting[child.read]
-    for child in children:
-        os.close(child.read)
+
+
+def _end_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except OSError:
+        pass
 
 
 def result(child: Child) -> dict[str, Any]:
@@ -91,10 +107,7 @@ def result(child: Child) -> dict[str, Any]:
     status = 0
     if not child.is_late:
         status = _wait_a_moment(child.pid)
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except OSError:
-        pass
+    _end_group(child.pid)
     if child.is_late or status < 0:
         os.waitpid(child.pid, 0)
     answer = _decode(child, status)

@@ -118,6 +118,13 @@ def result_of_status(child: Child) -> dict[str, Any]:
     return {"path": child.label["path"], "dirty": None if failed else [line[3:] for line in text.splitlines()][:50]}
 
 
+def peak_memory() -> int:
+    """Most memory that this process, or the largest of its children, has held, in KiB."""
+    import resource
+
+    return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
 def answer_as_child(mode: str, descriptor: int, request: dict[str, Any]) -> None:
     """Do a child's work and write its answer."""
     try:
@@ -156,6 +163,7 @@ def main(argv: list[str]) -> None:
         document["errors"].append(describe(error))
     signal.alarm(0)
     document["seconds"] = round(time.monotonic() - begin, 4)
+    document["peak_kib"] = peak_memory()
     data = f"\n{mark}\n{json.dumps(document)}\n{mark}\n".encode()
     while data:
         data = data[os.write(1, data) :]

@@ -1,0 +1,303 @@
+"""The collector: what it finds in hostile file systems, with every Python that may be in an image."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from imagepins.verify.collector.walk import family_pattern
+from imagepins.verify.source import MODULES, collector_source
+
+PYENV = Path.home() / ".pyenv/versions"
+INTERPRETERS = sorted(
+    {
+        sys.executable,
+        *(str(path) for pattern in ("3.[89].*", "3.1?.*") for path in PYENV.glob(f"{pattern}/bin/python3")),
+        *(path for path in ("/usr/bin/python3",) if Path(path).exists()),
+    }
+)
+BIG = 1 << 30
+
+
+def family(stem: str, **calls: str) -> dict[str, Any]:
+    """A library family as a request has it."""
+    literals = {"version": r"\x00(\d+\.\d+\.\d+)[\x00\n]", "ref": r"\x00([\w./-]+:[0-9a-f]{7}\+?)[\x00\n]"}
+    return {"stems": [stem], "pattern": family_pattern([stem]), "calls": calls, "literals": literals}
+
+
+@pytest.fixture
+def collect(tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    """Run the collector over ``tmp_path`` and return its document."""
+
+    def run(*, python: str = sys.executable, env: dict[str, str] | None = None, **wanted: object) -> dict[str, Any]:
+        request = {
+            "root": str(tmp_path),
+            "seconds": 60,
+            "load_seconds": 3,
+            "python": python,
+            "families": {"librccl.so": family("librccl.so", ncclGetVersion="int*")},
+            "loads": [],
+            "modules": [],
+            "texts": [],
+            "packages": [],
+            "distributions": [],
+            "records": f"{tmp_path}/records",
+            "want_archs": False,
+            "want_checkouts": False,
+            "want_devices": False,
+            "questions": [],
+            **wanted,
+        }
+        argv = [python, "-X", "utf8", "-I", "-S", "-c", collector_source(), "collect", "MARK", json.dumps(request)]
+        done = subprocess.run(argv, capture_output=True, env={**os.environ, **(env or {})}, check=False, timeout=90)
+        assert done.stderr == b""
+        document: dict[str, Any] = json.loads(done.stdout.split(b"MARK")[1])
+        assert document["errors"] == []
+        return document
+
+    return run
+
+
+def test_source_is_one_text_of_the_standard_library_of_python_3_8() -> None:
+    source = collector_source()
+
+    tree = ast.parse(source, feature_version=(3, 8))
+    imported = {
+        alias.name.partition(".")[0] if isinstance(node, ast.Import) else str(node.module).partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    assert imported <= sys.stdlib_module_names
+    assert len(source.encode()) < 128 * 1024
+
+
+def test_modules_share_one_namespace_without_a_clash() -> None:
+    folder = Path(sys.modules["imagepins.verify.source"].__file__ or "").parent / "collector"
+    names: list[str] = []
+    for module in MODULES:
+        body = ast.parse((folder / f"{module}.py").read_text()).body
+        names += [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        names += [
+            target.id
+            for node in body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name) and target.id != "TYPE_CHECKING"
+        ]
+
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize("python", INTERPRETERS)
+def test_every_python_of_this_machine_runs_it(
+    python: str, collect: Callable[..., dict[str, Any]], tmp_path: Path, library: Callable[..., Path]
+) -> None:
+    library(tmp_path / "librccl.so.1")
+
+    document = collect(python=python, loads=[f"{tmp_path}/librccl.so.1"], modules=["json"])
+
+    assert [each["literals"]["version"] for each in document["libraries"]] == [["2.32.3"]]
+    loads = {load["what"]: load for load in document["loads"]}
+    assert loads[f"{tmp_path}/librccl.so.1"]["mapped"][0]["calls"]["ncclGetVersion"] == {"code": 0, "value": 23203}
+    assert loads["modules"]["modules"]["json"]["taken"].endswith("json/__init__.py")
+
+
+@pytest.fixture
+def library() -> Callable[..., Path]:
+    """Compiles a stand-in for librccl at a path."""
+
+    def make(path: Path, *flags: str) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        source = Path(__file__).parent / "sabotage" / "library.c"
+        told = ["-DRCCL=23203", '-DVERSION="2.32.3"', '-DREFERENCE="HEAD:1c0ab42"', "-Wl,-soname,librccl.so.1"]
+        subprocess.run(["gcc", "-shared", "-fPIC", "-w", "-o", str(path), str(source), *told, *flags], check=True)
+        return path
+
+    return make
+
+
+def test_links_and_hard_links_are_names_of_one_file(
+    collect: Callable[..., dict[str, Any]], tmp_path: Path, library: Callable[..., Path]
+) -> None:
+    real = library(tmp_path / "a/librccl.so.1.0")
+    (tmp_path / "a/librccl.so.1").symlink_to("librccl.so.1.0")
+    (tmp_path / "b").symlink_to("a")
+    (tmp_path / "librccl.so.1.0.70101").hardlink_to(real)
+
+    (found,) = collect()["libraries"]
+
+    assert found["names"] == [str(real), f"{tmp_path}/librccl.so.1.0.70101"]
+    assert found["links"] == [f"{tmp_path}/a/librccl.so.1"]
+    assert found["soname"] == "librccl.so.1"
+    assert len(found["build_id"]) == 40
+
+
+def test_what_only_bears_a_librarys_name_is_no_copy(collect: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    (tmp_path / "librccl.so").write_text("GROUP ( librccl.so.1 )")
+    (tmp_path / "librccl.so.2").mkdir()
+    os.mkfifo(tmp_path / "librccl.so.3")
+    (tmp_path / "librccl.so.4").write_bytes(b"")
+    (tmp_path / "librccl.so.py").write_text("import librccl")
+
+    assert [each["path"] for each in collect()["libraries"] if not each["error"]] == []
+
+
+def test_damaged_library_is_told_and_never_ends_the_collector(
+    collect: Callable[..., dict[str, Any]], tmp_path: Path, library: Callable[..., Path]
+) -> None:
+    whole = library(tmp_path / "whole/librccl.so.1").read_bytes()
+    for size in (16, 63, 64, 500, len(whole) // 2):
+        (tmp_path / f"librccl.so.{size}").write_bytes(whole[:size])
+    for place in range(32, 64):
+        data = bytearray(whole)
+        data[place] ^= 0xFF
+        (tmp_path / f"librccl.so.1{place}").write_bytes(data)
+
+    found = collect()["libraries"]
+
+    assert f"{tmp_path}/whole/librccl.so.1" in [each["path"] for each in found]
+
+
+def test_loop_of_links_and_deep_folders_end(collect: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    (tmp_path / "librccl.so.1").symlink_to("librccl.so.2")
+    (tmp_path / "librccl.so.2").symlink_to("librccl.so.1")
+    (tmp_path / "up").symlink_to("..")
+    here = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("deep", dir_fd=here)
+        below = os.open("deep", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    try:
+        document = collect()
+    finally:
+        subprocess.run(["rm", "-rf", f"{tmp_path}/deep"], check=True)
+
+    assert [each["error"].partition(":")[0] for each in document["libraries"]] == ["dangling link"] * 2
+    assert document["entries"] > 800
+
+
+def test_library_of_a_gigabyte_is_mapped_not_read(
+    collect: Callable[..., dict[str, Any]], tmp_path: Path, library: Callable[..., Path]
+) -> None:
+    path = library(tmp_path / "librccl.so.1")
+    with path.open("ab") as file:
+        file.truncate(BIG)
+
+    document = collect()
+
+    assert [each["size"] for each in document["libraries"]] == [BIG]
+    assert document["peak_kib"] < 100 * 1024
+
+
+def test_load_that_hangs_is_ended_with_everything_it_started(
+    collect: Callable[..., dict[str, Any]], tmp_path: Path, library: Callable[..., Path]
+) -> None:
+    path = library(tmp_path / "librccl.so.1", "-DHANG")
+
+    document = collect(loads=[str(path)], load_seconds=0.5)
+
+    (load,) = [each for each in document["loads"] if each["what"] == str(path)]
+    assert (load["is_late"], load["error"]) == (True, "no end after 0.5 s")
+
+
+def test_import_that_prints_or_exits_does_not_disturb_the_answer(
+    collect: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    (tmp_path / "loud.py").write_text("print('MARK {}' * 10000)\n__version__ = '1.2'\n")
+    (tmp_path / "leaver.py").write_text("raise SystemExit(3)\n")
+
+    document = collect(loads=["import loud", "import leaver"], env={"PYTHONPATH": str(tmp_path)})
+
+    loud, leaver = document["loads"]
+    assert loud["modules"]["loud"] == {"file": f"{tmp_path}/loud.py", "version": "1.2"}
+    assert leaver["error"] == "SystemExit: 3"
+
+
+def test_checkout_tells_head_and_changed_files_whoever_owns_it(
+    collect: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    git = ["git", "-C", str(tmp_path / "repo")]
+    subprocess.run(["git", "init", "--quiet", str(tmp_path / "repo")], check=True)
+    (tmp_path / "repo/f").write_text("1\n")
+    subprocess.run([*git, "add", "f"], check=True)
+    subprocess.run([*git, "commit", "--quiet", "-m", "one"], check=True)
+    subprocess.run([*git, "remote", "add", "origin", "https://upstream.example/x.git"], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    (tmp_path / "repo/f").write_text("2\n")
+
+    document = collect(want_checkouts=True)
+
+    assert document["checkouts"] == [
+        {"path": f"{tmp_path}/repo", "head": head, "remotes": ["https://upstream.example/x.git"]}
+    ]
+    assert document["statuses"] == [{"path": f"{tmp_path}/repo", "dirty": ["f"]}]
+
+
+def test_architectures_are_read_from_offload_bundles(
+    collect: Callable[..., dict[str, Any]], tmp_path: Path, library: Callable[..., Path]
+) -> None:
+    bundle = offload_bundle(
+        {"host-x86_64": b"", "hipv4-amdgcn-amd-amdhsa--gfx942": b"code", "hip-amdgcn-amd-amdhsa--gfx950": b""}
+    )
+    (tmp_path / "bundle").write_bytes(
+        bundle + bytes(4096 - len(bundle)) + offload_bundle({"hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-": b"c"})
+    )
+    path = library(tmp_path / "plain.so")
+    subprocess.run(
+        ["objcopy", "--add-section", f".hip_fatbin={tmp_path}/bundle", str(path), f"{tmp_path}/librccl.so.1"],
+        check=True,
+    )
+
+    document = collect(want_archs=True)
+
+    assert [each["archs"] for each in document["libraries"]] == [["gfx90a", "gfx942"]]
+
+
+def offload_bundle(entries: dict[str, bytes]) -> bytes:
+    """A bundle of code objects as clang writes it, without compression."""
+    head = b"__CLANG_OFFLOAD_BUNDLE__" + len(entries).to_bytes(8, "little")
+    offset = len(head) + sum(24 + len(name) for name in entries)
+    table, code = b"", b""
+    for name, content in entries.items():
+        for number in (offset + len(code), len(content), len(name)):
+            table += number.to_bytes(8, "little")
+        table += name.encode()
+        code += content
+    return head + table + code
+
+
+def test_time_limit_sends_what_was_found_by_then(tmp_path: Path, library: Callable[..., Path]) -> None:
+    library(tmp_path / "librccl.so.1", "-DHANG")
+    request = {
+        "root": str(tmp_path),
+        "seconds": 1,
+        "load_seconds": 60,
+        "python": sys.executable,
+        "texts": [],
+        "packages": [],
+        "families": {"librccl.so": family("librccl.so")},
+        "loads": [f"{tmp_path}/librccl.so.1"],
+        "modules": [],
+        "distributions": [],
+        "records": "",
+        "want_archs": False,
+        "want_checkouts": False,
+        "want_devices": False,
+        "questions": [],
+    }
+    argv = [sys.executable, "-I", "-S", "-c", collector_source(), "collect", "MARK", json.dumps(request)]
+
+    done = subprocess.run(argv, capture_output=True, check=False, timeout=30)
+
+    document = json.loads(done.stdout.split(b"MARK")[1])
+    assert document["errors"] == ["TimeoutError: the collector's time limit"]
+    assert [each["soname"] for each in document["libraries"]] == ["librccl.so.1"]
