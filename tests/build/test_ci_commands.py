@@ -1,0 +1,48 @@
+"""The commands that the workflows' jobs run, run here: the local engine, and a registry on loopback."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from imagepins.render.workflows import LEVELS
+
+
+@pytest.mark.engine
+@pytest.mark.timeout(600)
+def test_the_commands_of_the_jobs_work_in_order_on_this_machine(
+    repository: Path, registry: str, tmp_path: Path
+) -> None:
+    env = {
+        **os.environ,
+        "DOCKER_CONFIG": str(tmp_path / "docker"),
+        "IMAGEPINS_REGISTRY": f"{registry}/Team",
+        "REGISTRY_USER": "somebody",
+        "REGISTRY_TOKEN": "something",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+    }
+
+    def make(*args: str, **more: str) -> None:
+        both = {**env, **more}
+        done = subprocess.run(["make", *args], cwd=repository, env=both, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def planned(name: str) -> set[str]:
+        output = tmp_path / name
+        make("ci-plan", GITHUB_OUTPUT=str(output))
+        outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
+        assert outputs["any"] == "true"
+        chunks = [chunk for level in range(LEVELS) for chunk in json.loads(outputs[f"level_{level}"])]
+        return {entry["name"] for chunk in chunks for entry in chunk["include"]}
+
+    junit = repository / "build/junit.xml"
+    junit.unlink(missing_ok=True)
+    make("ci-login")
+    assert "debian_rocm/trixie" in planned("before")
+    make("ci-image", IMAGE="debian_rocm/trixie", PUSH="1")
+    assert ElementTree.parse(junit).getroot().find(".//testcase") is not None  # noqa: S314 - written just now
+    assert "debian_rocm/trixie" in (tmp_path / "summary.md").read_text()
+    assert "debian_rocm/trixie" not in planned("after")
