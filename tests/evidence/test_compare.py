@@ -104,6 +104,16 @@ def test_warm_up_runs_are_left_out_by_number_and_by_field(compare: Run, write: W
     assert re.search(r"base\.jsonl:3: left out \(tag matches warm\\\*\)", result.out)
 
 
+def test_one_load_of_a_sweep_is_picked_and_a_sweep_as_a_whole_is_refused(
+    compare: Run, write: Write, sglang_record: Record
+) -> None:
+    base = write("base.jsonl", *(sglang_record(max_concurrency=n, median_itl_ms=n) for n in (16, 64, 256)))
+    other = write("other.jsonl", *(sglang_record(max_concurrency=n, median_itl_ms=n / 2) for n in (16, 64, 256)))
+    assert "max_concurrency differs: 16" in compare(base, other).err
+    result = compare(base, other, "--keep", "max_concurrency=64", "--figure", "median_itl_ms")
+    assert changes(result.out) == ["-50.0 %"]
+
+
 def test_dropping_every_run_of_a_side_is_refused(compare: Run, story: Story) -> None:
     result = compare(story("rccl-2.30.7-cap256"), story("rccl-2.30.7-cap64"), "--warmup", "1")
     assert result.code == 2

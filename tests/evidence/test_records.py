@@ -85,7 +85,7 @@ def test_hostile_text_ends_in_a_message(text: str) -> None:
     assert parsed.flaws
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), "fast", True, None, 10**400, 1e300])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "fast", True, None, 10**400, 1e300, 1e-300, -5.0])
 def test_a_figure_that_is_no_measurement_is_missing_with_the_reason(value: object, sglang_record: Record) -> None:
     (run,) = parse_runs(json.dumps(sglang_record(p99_itl_ms=value)), file="a.jsonl").runs
     assert "p99_itl_ms" not in run.metrics

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @click.option("--by", metavar="file|FIELD", help="What tells sides apart: the file, or a recorded field such as tag.")
 @click.option("--warmup", type=click.IntRange(0), default=0, help="Leave out the first N runs of each side.")
 @click.option("--drop", multiple=True, metavar="FIELD=GLOB", help="Leave out runs by a recorded field: tag=warm*.")
+@click.option("--keep", multiple=True, metavar="FIELD=GLOB", help="Leave out all other runs: max_concurrency=64.")
 @click.option("--figure", "figures", multiple=True, metavar="FIGURE", help="Show these instead of the usual five.")
 @click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help="Exit 1 if it holds: 'p99_itl_ms > +5%'.")
 @click.option("--force", is_flag=True, help="Compare runs of different loads, and say so.")
@@ -31,6 +32,7 @@ def compare(
     by: str | None,
     warmup: int,
     drop: tuple[str, ...],
+    keep: tuple[str, ...],
     figures: tuple[str, ...],
     limits: tuple[str, ...],
     force: bool,
@@ -51,11 +53,11 @@ def compare(
     from imagepins.evidence.metrics import HEADLINE
 
     if is_interference(sides.read_text(sides.locate(sources[0])[1][0])):
-        if by or warmup or drop or figures or svg:
+        if by or warmup or drop or keep or figures or svg:
             raise UsageError("rows of interference are compared as they stand; only --json and --fail-if apply to them")
         return _compare_interference(sources, limits, as_json=as_json)
     wanted = limiting.parse_limits(limits)
-    rule = sides.Rule(warmup, tuple(_field_glob(each) for each in drop))
+    rule = sides.Rule(warmup, tuple(map(_field_glob, drop)), tuple(map(_field_glob, keep)))
     found, flaws = sides.make_sides([sides.read_source(each) for each in sources], by=by, rule=rule)
     names = comparing.check_figures(figures) or HEADLINE
     result = comparing.compare_sides(found, metrics=names, force=force, flaws=flaws)
@@ -93,7 +95,7 @@ def _compare_interference(sources: Sequence[str], limits: Sequence[str], *, as_j
 def _field_glob(text: str) -> tuple[str, str]:
     field, equals, glob = text.partition("=")
     if not (field and equals):
-        raise UsageError(f"--drop {text!r}: expected FIELD=GLOB, such as tag=warm*")
+        raise UsageError(f"{text!r}: expected FIELD=GLOB, such as tag=warm*")
     return field, glob
 
 

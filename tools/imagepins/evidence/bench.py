@@ -87,6 +87,7 @@ def measure(bench: Bench, side: BenchSide, *, folder: Path, machine: Machine, te
 
 def _wait_until_ready(bench: Bench, side: BenchSide, name: str, tell: Callable[[str], None]) -> None:
     start = time.monotonic()
+    reason = "had no end"
     tell(f"{side.name}: starting the server")
     while (left := bench.ready_seconds - (time.monotonic() - start)) > 0:
         done = container.execute(name, bench.ready, timeout=min(_READY_ATTEMPT_SECONDS, left))
@@ -95,12 +96,12 @@ def _wait_until_ready(bench: Bench, side: BenchSide, name: str, tell: Callable[[
             return
         if (code := container.exit_code(name)) is not None:
             raise CheckFailed(f"{side.name}: the server ended with exit code {code}\n{container.last_lines(name)}")
-        if done is not None and _NOT_RUNNABLE.search(output := done.stdout + done.stderr):
-            raise CheckFailed(f"{side.name}: the readiness check cannot run in the image: {_last(output)}")
+        if done is not None:
+            output = done.stdout + done.stderr
+            if _NOT_RUNNABLE.search(output):
+                raise CheckFailed(f"{side.name}: the readiness check cannot run in the image: {_last(output)}")
+            reason = f"ended with exit code {done.code}: {_last(output)}"
         time.sleep(min(_READY_PAUSE_SECONDS, left))
-    reason = (
-        "ran out of time" if done is None else f"ended with exit code {done.code}: {_last(done.stderr or done.stdout)}"
-    )
     message = f"{side.name}: the server was not ready within {bench.ready_seconds} s; the last readiness check {reason}"
     raise CheckFailed(f"{message}\n{container.last_lines(name)}")
 

@@ -77,7 +77,7 @@ def judge(ref: str, command: Command) -> Trial:
 
 def _in_image(ref: str, command: Command) -> Completed | None:
     name = f"imagepins-bisect-{os.getpid()}-{secrets.token_hex(4)}"
-    argv = ["docker", "run", "--rm", "--name", name, "--pull", "never", "--network", command.network, "--init"]
+    argv = ["docker", "run", "--rm", "--name", name, "--pull", "never", "--network", command.network]
     argv += ["--entrypoint", command.argv[0], "--", ref, *command.argv[1:]]
     try:
         done = run(argv, timeout=command.seconds, check=False)

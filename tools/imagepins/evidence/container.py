@@ -114,16 +114,8 @@ def _start(image: str, name: str) -> None:
 
 
 def _create_argv(setup: Setup, name: str) -> list[str]:
-    argv = [
-        "create",
-        "--pull",
-        "never",
-        "--name",
-        name,
-        "--init",
-        "--label",
-        f"{LABEL}={socket.gethostname()}:{os.getpid()}",
-    ]
+    argv = ["create", "--pull", "never", "--name", name]
+    argv += ["--label", f"{LABEL}={socket.gethostname()}:{os.getpid()}"]
     argv += ["--network", setup.network, "--entrypoint", setup.command[0]]
     for key, value in setup.env.items():
         argv += ["--env", f"{key}={value}"]

@@ -14,8 +14,8 @@ from typing import Any
 
 from imagepins.evidence.metrics import find_metric
 
-LARGEST = 1e15
-"""No token rate and no latency in milliseconds is beyond this; larger values would only overflow the statistics."""
+SMALLEST, LARGEST = 1e-9, 1e15
+"""No token rate and no latency in milliseconds is beyond these; such values would only overflow the statistics."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,8 @@ def _unusable(value: object) -> str | None:
         return "null"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return f"{str(value)[:20]!r}, which is no number"
-    if abs(value) <= LARGEST:
+    if value == 0 or SMALLEST <= value <= LARGEST:
         return None
-    return "a number out of range" if isinstance(value, int) or math.isfinite(value) else str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return "a negative number" if value < 0 else "a number out of range"

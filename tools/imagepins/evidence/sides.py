@@ -5,7 +5,8 @@ that agree in a recorded field such as ``tag``.
 """
 
 import fnmatch
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +27,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Rule:
-    """Which runs to leave out: the first ``warmup`` of each side, and those with a field that matches a glob."""
+    """Which runs to leave out: those with a field that matches its glob in ``drop``, those with one that does not match
+    its glob in ``keep``, and of the rest the first ``warmup`` of each side.
+    """
 
     warmup: int = 0
-    fields: tuple[tuple[str, str], ...] = ()
+    drop: tuple[tuple[str, str], ...] = ()
+    keep: tuple[tuple[str, str], ...] = ()
 
 
 def locate(argument: str) -> tuple[str, list[Path]]:
@@ -106,9 +110,14 @@ def _by_field(sources: Sequence[tuple[str, Parsed]], by: str) -> list[tuple[str,
 
 def _side(name: str, runs: Sequence[Run], rule: Rule, *, tags_mix: bool) -> Side:
     notes: list[str] = []
-    kept = []
-    for position, run in enumerate(runs):
-        if reason := _dropped(run, position, rule):
+    kept: list[Run] = []
+    warmups = 0
+    for run in runs:
+        reason = _dropped(run, rule)
+        if not reason and warmups < rule.warmup:
+            warmups += 1
+            reason = f"warm-up run {warmups} of {rule.warmup}"
+        if reason:
             notes.append(f"{run.place}: left out ({reason})")
         else:
             kept.append(run)
@@ -120,29 +129,26 @@ def _side(name: str, runs: Sequence[Run], rule: Rule, *, tags_mix: bool) -> Side
     return Side(name, tuple(unique), tuple(notes))
 
 
-def _dropped(run: Run, position: int, rule: Rule) -> str | None:
-    if position < rule.warmup:
-        return f"warm-up run {position + 1} of {rule.warmup}"
-    for field, pattern in rule.fields:
+def _dropped(run: Run, rule: Rule) -> str | None:
+    for field, pattern in rule.drop:
         if field in run.fields and fnmatch.fnmatchcase(str(run.fields[field]), pattern):
             return f"{field} matches {pattern}"
+    for field, pattern in rule.keep:
+        if not fnmatch.fnmatchcase(str(run.fields.get(field, "")), pattern):
+            return f"{field} does not match {pattern}"
     return None
 
 
 def _without_repeats(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
     """The same record twice is no second measurement: counted twice, it would make noise look small."""
-    seen: dict[tuple[tuple[str, float], ...], Run] = {}
+    seen: dict[str, Run] = {}
     notes = []
     for run in runs:
-        key = _fingerprint(run.metrics)
+        key = json.dumps(run.fields, sort_keys=True)
         if key in seen:
             notes.append(f"{run.place}: left out (the same record as {seen[key].place})")
         seen.setdefault(key, run)
     return list(seen.values()), notes
-
-
-def _fingerprint(metrics: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
-    return tuple(sorted(metrics.items()))
 
 
 def _one_side(sides: Sequence[Side], by: str) -> str:
