@@ -10,7 +10,8 @@ import pytest
 
 from imagepins.cli.bump import main
 
-TEMPLATE = "FROM scratch\n[[[ pin_args ]]]\n[[[ env_lines ]]]\n"
+READS = 'LABEL pins="[[% for pin in pins.values() %]]${[[[ pin.arg ]]]}[[% endfor %]]"\n'
+TEMPLATE = f"FROM scratch\n[[[ pin_args ]]]\n{READS}[[[ env_lines ]]]\n"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Project:
     def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.root = root
         self.pins = root / "pins.yaml"
+        self.template = TEMPLATE
         self.dockerfile = root / "images/all/one/Dockerfile"
         self._capsys = capsys
 
@@ -50,7 +52,7 @@ class Project:
 
         template = self.root / "images/all/Dockerfile.j2"
         template.parent.mkdir(parents=True, exist_ok=True)
-        template.write_text(TEMPLATE)
+        template.write_text(self.template)
         self.pins.write_bytes(content)
         try:
             texts = render_all(load(self.pins), self.root)

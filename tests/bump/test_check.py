@@ -74,10 +74,10 @@ def test_missing_and_superfluous_files_are_told(project: Any, checked: Callable[
 def test_literal_of_a_template_is_told_at_its_line(project: Any, checked: Callable[..., Any]) -> None:
     project.write(PIN)
     template = project.root / "images/all/Dockerfile.j2"
-    template.write_text(f"FROM scratch\n[[[ pin_args ]]]\nRUN git cherry-pick 555d04f && git checkout {SHA}\n")
+    template.write_text(f"RUN git cherry-pick 555d04f && git checkout {SHA}\n{project.template}")
     ended = checked()
     assert ended.code == 1
-    assert "images/all/Dockerfile.j2:3: a commit, 555d04f, stands here and not in pins.yaml" in ended.out
+    assert "images/all/Dockerfile.j2:1: a commit, 555d04f, stands here and not in pins.yaml" in ended.out
     assert f"a commit, {SHA}, stands here" in ended.out
 
 

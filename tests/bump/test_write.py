@@ -115,7 +115,7 @@ def versioned(two: Any) -> Any:
 def test_commit_holds_exactly_the_bump(versioned: Any, upstream: Any) -> None:
     (versioned.root / "mine").write_text("staged")
     versioned.git("add", "mine")
-    (versioned.root / "images/all/Dockerfile.j2").write_text("FROM scratch\n[[[ pin_args ]]]\n\n[[[ env_lines ]]]\n")
+    (versioned.root / "images/all/Dockerfile.j2").write_text(f"{versioned.template}\n\n")
     versioned.git("commit", "--quiet", "--only", "images/all/Dockerfile.j2", "--message", "template")
     ended = versioned.run("a", upstream.sha("refs/keep/c3"), "--commit")
     assert ended.code == 0, ended.err

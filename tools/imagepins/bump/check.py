@@ -61,8 +61,8 @@ def _why_stale(pinset: PinSet, root: Path, path: str) -> str:
     text = read(root, path)
     if text is None:
         return "is missing; run tools/image render"
-    target = next(each for each in pinset.targets.values() if each.dockerfile == path)
-    by_arg = {pin.arg: pin for pin in target.pins.values()}
+    target = next((each for each in pinset.targets.values() if each.dockerfile == path), None)
+    by_arg = {pin.arg: pin for pin in target.pins.values()} if target else {}
     edited = [
         f"line {arg.line} sets {arg.name} to '{arg.value}', pin '{by_arg[arg.name].name}' is '{by_arg[arg.name].value}'"
         for arg in arg_values(text)

@@ -156,7 +156,7 @@ def _other_status(pin: Pin, options: Options) -> Status:
     except ImagePinsError as error:
         return replace(status, attention=(str(error),))
     moved = (f"tag {pin.tag} was moved",) if isinstance(pin, ImagePin) and pin.digest and not move.is_noop else ()
-    yanked = tuple(note for note in move.notes if "yanked" in note)
+    yanked = tuple(note for note in move.notes if "the pinned version" in note)
     return replace(status, latest=move.new.id, attention=(*moved, *yanked), notes=move.notes)
 
 

@@ -49,6 +49,8 @@ def propose_pypi(pin: PypiPin, ref: str | None, options: Options) -> Move:
     chosen = _newest(known, pin) if ref is None else _exact(known, ref.strip(), pin)
     text = str(chosen.version) if ref is None else ref.strip().removeprefix("v")
     notes = () if chosen.yanked is None else (f"version {text} was yanked: {chosen.yanked or 'no reason given'}",)
+    if ref is None:
+        notes = _about_pinned(known, pin)
     changes = (Change("version", text),) if text != pin.version else ()
     return Move(pin=pin.name, kind=pin.kind, old=old, new=Side(text), changes=changes, notes=notes)
 
@@ -92,6 +94,22 @@ def _newest(known: Mapping[Version, Release], pin: PypiPin) -> Release:
     if not fitting:
         raise RefError(f"pin '{pin.name}': the index holds no final release of {pin.pypi}; name a version")
     return max(fitting, key=lambda release: release.version)
+
+
+def _about_pinned(known: Mapping[Version, Release], pin: PypiPin) -> tuple[str, ...]:
+    pinned = next((release for version, release in known.items() if version == _parsed(pin.version)), None)
+    if pinned is None:
+        return (f"the pinned version {pin.version} is not in the index",)
+    if pinned.yanked is not None:
+        return (f"the pinned version {pin.version} was yanked: {pinned.yanked or 'no reason given'}",)
+    return ()
+
+
+def _parsed(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
 
 
 def _exact(known: Mapping[Version, Release], text: str, pin: PypiPin) -> Release:

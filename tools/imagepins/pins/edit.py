@@ -14,7 +14,9 @@ from imagepins.pins.text import Text
 _KEPT_COMMENT = re.compile(r"frozen:\s*[^\s,;]+(?:\s*[,;])?[ \t]*")
 # Bare text that no reader, of YAML 1.1 or 1.2, takes for a number, a date or a boolean: some letter is in it that
 # none of those has, and it does not begin like 0x1f.
-_PLAINLY_TEXT = re.compile(r"(?!0[xob])(?=.*[A-DF-SU-Ya-df-su-y])[A-Za-z0-9][A-Za-z0-9._+/-]*")
+_PLAINLY_TEXT = re.compile(
+    r"(?!0[xob])(?=.*[A-DF-SU-Ya-df-su-y])(?:[A-Za-z0-9][A-Za-z0-9._+/-]*|[a-z](?:[A-Za-z0-9._+/@%&=?~-]|:(?=\S))*)"
+)
 _WORDS_WITH_MEANING = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 
 

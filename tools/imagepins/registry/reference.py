@@ -8,6 +8,7 @@ from imagepins.errors import UsageError
 DOCKER_HUB = "docker.io"
 _HUB_HOST = "registry-1.docker.io"
 _REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
+_HOST = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(?::\d+)?")
 _TAG = re.compile(r"\w[\w.-]{0,127}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -57,7 +58,8 @@ def parse_reference(text: str) -> Reference:
     if registry == DOCKER_HUB and "/" not in path:
         path = f"library/{path}"
     is_wrong = (
-        not _REPOSITORY.fullmatch(path)
+        not _HOST.fullmatch(registry)
+        or not _REPOSITORY.fullmatch(path)
         or (colon and not _TAG.fullmatch(tag))
         or ("@" in text and not _DIGEST.fullmatch(digest))
     )
