@@ -5,12 +5,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from imagepins.errors import CheckFailed
+from jinja2 import Environment
+
+from imagepins.errors import CheckFailed, PinsError
 from imagepins.pins.model import Pin, PinSet, Target, UrlPin
 from imagepins.render.environment import dquote, environment, render
 from imagepins.render.workflows import render_workflows
 
 DIRECTIVE = re.compile(r"# ?(?:syntax|escape|check)=\S+", re.IGNORECASE)
+RECIPES = "images/_recipes/"
+"""Where the recipes of components lie. An image that is made of them must have one for each of its pins."""
+
 # A heredoc's last line: what is on it alone was opened by `<<WORD` before.
 HEREDOC = re.compile(r"<<-?(?P<quote>['\"]?)(?P<word>[A-Za-z_][A-Za-z0-9_]*)(?P=quote)")
 
@@ -24,8 +29,29 @@ def render_all(pinset: PinSet, root: Path, targets: tuple[Target, ...] | None = 
     chosen = tuple(pinset.targets.values()) if targets is None else targets
     check_constraints(pinset, chosen)
     env = environment(root)
-    texts = {target.dockerfile: _finish(render(env, target.template, context(target)), target) for target in chosen}
+    texts = {target.dockerfile: _rendered(pinset, root, env, target) for target in chosen}
     return texts if targets is not None else texts | render_workflows(pinset, root, env)
+
+
+def _rendered(pinset: PinSet, root: Path, env: Environment, target: Target) -> str:
+    try:
+        text = render(env, target.template, context(target))
+    except PinsError as error:
+        raise PinsError(f"{error}; the template of {target.name}, {pinset.place(target.template)}") from None
+    uses_recipes = RECIPES in (root / target.template).read_text()
+    if unused := [pin for pin in target.pins.values() if uses_recipes and not _is_read(pin, text)]:
+        lines = (
+            f"{pinset.place(pin.name)}: {target.template} has no recipe that reads pin '{pin.name}' ({pin.arg}),"
+            f" which {target.image} lists"
+            for pin in unused
+        )
+        raise PinsError("\n".join(lines))
+    return _finish(text, target)
+
+
+def _is_read(pin: Pin, text: str) -> bool:
+    """Whether anything but the ARG line itself speaks of a pin's ARG."""
+    return re.search(rf"^(?!ARG {pin.arg}=|#).*\b{pin.arg}\b", text, re.MULTILINE) is not None
 
 
 def broken_constraints(pinset: PinSet, targets: tuple[Target, ...]) -> list[str]:
