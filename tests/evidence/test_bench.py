@@ -14,8 +14,8 @@ import pytest
 from imagepins.cli import run_command
 from imagepins.cli.bench import bench as bench_command
 from imagepins.errors import CheckFailed, EngineError, ImagePinsError
-from imagepins.evidence import container
-from imagepins.evidence.bench import BenchSide, Machine, measure, plan_sides
+from imagepins.evidence.bench import container
+from imagepins.evidence.bench.measure import BenchSide, Machine, measure, plan_sides
 from imagepins.pins.load import loads
 from imagepins.pins.model import Bench
 from imagepins.process import run
@@ -171,7 +171,7 @@ def test_an_interrupt_leaves_no_container(when: str, standin: str, tmp_path: Pat
 import sys
 from dataclasses import replace
 from pathlib import Path
-from imagepins.evidence.bench import Machine, measure, plan_sides
+from imagepins.evidence.bench.measure import Machine, measure, plan_sides
 from imagepins.pins.load import loads
 bench = loads({RECIPE!r}).targets["standin/default"].bench
 change = dict(ready=("false",)) if {when!r} == "server" else dict(client=("/usr/local/bin/client", "hang"))

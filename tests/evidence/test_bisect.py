@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from imagepins.cli import run_command
 from imagepins.cli.bisect import bisect as bisect_command
-from imagepins.evidence.bisection import Found, Span, Verdict, next_commit, trials_left
-from imagepins.evidence.trials import Trial, Trials, read_trials
+from imagepins.evidence.bisection.search import Found, Span, Verdict, next_commit, trials_left
+from imagepins.evidence.bisection.trials import Trial, Trials, read_trials
 from imagepins.process import run
 
 COUNT, BAD, UNBUILDABLE = 60, 38, (29, 44)

@@ -14,8 +14,8 @@ from imagepins.bump.run import Request, bump
 from imagepins.cli import run_command
 from imagepins.cli.bump import bump_pin
 from imagepins.errors import ImagePinsError, UsageError
-from imagepins.evidence.pullrequest import run_describe, run_from_dockerfile
-from imagepins.evidence.sections import Part, fit
+from imagepins.evidence.request.commands import run_describe, run_from_dockerfile
+from imagepins.evidence.request.sections import Part, fit
 from imagepins.process import run
 
 EVIL = "fix: @octocat closes #12, fixes o/r#3 </details><script>x</script> `a` ``` [l](http://x) | **b** \x1b[31m"

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from imagepins.cli.diff import diff as diff_command
-from imagepins.evidence.difference import Difference, difference
-from imagepins.evidence.difference_report import difference_markdown
-from imagepins.evidence.snapshot import Snapshot, Step, step_text, stored_pins
+from imagepins.evidence.images.difference import Difference, difference
+from imagepins.evidence.images.report import difference_markdown
+from imagepins.evidence.images.snapshot import Snapshot, Step, step_text, stored_pins
 from imagepins.process import run
 
 Run = Callable[..., Any]

@@ -17,7 +17,7 @@ def inventory(tmp_path: Path) -> Inventory:
     """What the text sent into images prints of a tree that stands for an image's file system."""
 
     def run(*, with_content: bool = False) -> dict[str, Any]:
-        source = (files("imagepins.evidence") / "inventory.py").read_text()
+        source = (files("imagepins.evidence.images") / "inventory.py").read_text()
         request = json.dumps({"root": str(tmp_path), "with_content": with_content})
         argv = [sys.executable, "-I", "-S", "-c", source, "collect", "--mark--", request]
         out = subprocess.run(argv, capture_output=True, check=True).stdout.decode()

@@ -6,7 +6,7 @@ import pytest
 
 from imagepins.bump.move import Options
 from imagepins.errors import RefError
-from imagepins.evidence.pinhistory import History, describe_commit, read_history
+from imagepins.evidence.bisection.history import History, describe_commit, read_history
 from imagepins.pins.load import loads
 
 Read = Callable[..., History]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from imagepins.evidence.records import parse_runs
+from imagepins.evidence.figures.records import parse_runs
 
 Record = Callable[..., dict[str, Any]]
 

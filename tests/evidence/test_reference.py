@@ -4,7 +4,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from imagepins.evidence.interference import compare_interference
+from imagepins.evidence.figures.interference import compare_interference
 from imagepins.pins.load import loads
 
 PINS = """\

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from imagepins.errors import PinsError
-from imagepins.evidence.arguments import read_args, read_hidden
-from imagepins.evidence.upstream import compare_dockerfile, upstream_json, upstream_markdown
+from imagepins.evidence.request.arguments import read_args, read_hidden
+from imagepins.evidence.request.upstream import compare_dockerfile, upstream_json, upstream_markdown
 from imagepins.pins.load import loads
 
 OURS = f"""\

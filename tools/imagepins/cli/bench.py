@@ -41,12 +41,12 @@ def bench(
     A side is an image (--ref) in one of the recipe's environments. Each gets a container of its own, one after the
     other; the first side is the base. Results, logs and what the image was proven to hold stay in the folder --out.
     """
-    from imagepins.evidence.bench import Machine
-    from imagepins.evidence.comparison import compare_sides
-    from imagepins.evidence.limits import parse_limits
-    from imagepins.evidence.report import side_json, side_markdown
-    from imagepins.evidence.sides import Rule, make_sides
-    from imagepins.evidence.suite import Suite, default_folder, run_suite
+    from imagepins.evidence.bench.measure import Machine
+    from imagepins.evidence.bench.suite import Suite, default_folder, run_suite
+    from imagepins.evidence.figures.comparison import compare_sides
+    from imagepins.evidence.figures.limits import parse_limits
+    from imagepins.evidence.figures.report import side_json, side_markdown
+    from imagepins.evidence.figures.sides import Rule, make_sides
     from imagepins.pins.load import load
 
     wanted = parse_limits(limits)

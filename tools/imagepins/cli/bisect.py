@@ -42,13 +42,13 @@ def bisect(
     good, 125 cannot tell, any other is bad. What does not build is skipped. Interrupted, the same command goes on where
     it was. Nothing is tagged, and pins.yaml stays as it is.
     """
-    from imagepins.evidence.bisect import Command
-    from imagepins.evidence.bisect import bisect as find
-    from imagepins.evidence.bisect_report import bisect_json, bisect_text
-    from imagepins.evidence.bisect_setup import make_project, question
-    from imagepins.evidence.bisection import trials_left
-    from imagepins.evidence.pinhistory import read_history
-    from imagepins.evidence.trials import Trials, read_trials
+    from imagepins.evidence.bisection.history import read_history
+    from imagepins.evidence.bisection.report import bisect_json, bisect_text
+    from imagepins.evidence.bisection.search import trials_left
+    from imagepins.evidence.bisection.setup import make_project, question
+    from imagepins.evidence.bisection.trials import Trials, read_trials
+    from imagepins.evidence.bisection.trying import Command
+    from imagepins.evidence.bisection.trying import bisect as find
 
     project = make_project(pins_path, image, pin)
     history = read_history(project.pinset.pin(pin), good, bad, project.options)

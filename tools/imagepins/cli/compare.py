@@ -10,8 +10,8 @@ from imagepins.cli import json_option
 from imagepins.errors import UsageError
 
 if TYPE_CHECKING:
-    from imagepins.evidence.comparison import Comparison
-    from imagepins.evidence.limits import Limit
+    from imagepins.evidence.figures.comparison import Comparison
+    from imagepins.evidence.figures.limits import Limit
 
 
 @click.command()
@@ -46,11 +46,11 @@ def compare(
     NAME=FILE. One file alone is split by its runs' tags. Files of interference rows (M, direction, blocks) are told by
     their content.
     """
-    from imagepins.evidence import comparison as comparing
-    from imagepins.evidence import limits as limiting
-    from imagepins.evidence import sides
-    from imagepins.evidence.interference import is_interference
-    from imagepins.evidence.metrics import HEADLINE
+    from imagepins.evidence.figures import comparison as comparing
+    from imagepins.evidence.figures import limits as limiting
+    from imagepins.evidence.figures import sides
+    from imagepins.evidence.figures.interference import is_interference
+    from imagepins.evidence.figures.metrics import HEADLINE
 
     if is_interference(sides.read_text(sides.locate(sources[0])[1][0])):
         if by or warmup or drop or keep or figures or svg:
@@ -68,9 +68,9 @@ def show_comparison(
     result: "Comparison", limits: "Sequence[Limit]", *, svg: Path | None, title: str, as_json: bool
 ) -> int:
     """Print a comparison and write its plot; the exit code is 1 where a limit is broken."""
-    from imagepins.evidence import report
-    from imagepins.evidence.limits import broken_limits
-    from imagepins.evidence.plot import comparison_svg
+    from imagepins.evidence.figures import report
+    from imagepins.evidence.figures.limits import broken_limits
+    from imagepins.evidence.figures.plot import comparison_svg
 
     if svg:
         _write(svg, comparison_svg(result, title=title))
@@ -80,9 +80,9 @@ def show_comparison(
 
 
 def _compare_interference(sources: Sequence[str], limits: Sequence[str], *, as_json: bool) -> int:
-    from imagepins.evidence import interference as rows
-    from imagepins.evidence.limits import broken_slowdowns, parse_slowdown_limits
-    from imagepins.evidence.sides import locate, read_text
+    from imagepins.evidence.figures import interference as rows
+    from imagepins.evidence.figures.limits import broken_slowdowns, parse_slowdown_limits
+    from imagepins.evidence.figures.sides import locate, read_text
 
     wanted = parse_slowdown_limits(limits)
     located = [locate(each) for each in sources]

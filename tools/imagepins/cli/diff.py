@@ -33,9 +33,9 @@ def diff(
     A and B are images of the engine, images of a registry (compared as far as it tells without a pull), or documents
     saved by verify --save.
     """
-    from imagepins.evidence.difference import difference
-    from imagepins.evidence.difference_report import difference_json, difference_markdown
-    from imagepins.evidence.snapshot import Wanted, take
+    from imagepins.evidence.images.difference import difference
+    from imagepins.evidence.images.report import difference_json, difference_markdown
+    from imagepins.evidence.images.snapshot import Wanted, take
     from imagepins.pins.load import load
 
     pinset = load(pins_path)

@@ -5,7 +5,7 @@ from typing import Any
 
 from imagepins.bump.command import make_options, make_request
 from imagepins.errors import UsageError
-from imagepins.evidence.pullrequest import run_describe, run_from_dockerfile
+from imagepins.evidence.request.commands import run_describe, run_from_dockerfile
 
 _PERMISSIONS = ("force", "allow_unreachable", "allow_downgrade", "reason", "offline")
 

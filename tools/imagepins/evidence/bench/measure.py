@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from imagepins.errors import CheckFailed
-from imagepins.evidence import container
-from imagepins.evidence.records import iter_objects
+from imagepins.evidence.bench import container
+from imagepins.evidence.figures.records import iter_objects
 from imagepins.pins.model import Bench
 from imagepins.process import Completed
 

@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from imagepins.evidence.comparison import Change, Comparison, Verdict, sample_of, signed
-from imagepins.evidence.load import load_of, show_value
+from imagepins.evidence.figures.comparison import Change, Comparison, Verdict, sample_of, signed
+from imagepins.evidence.figures.load import load_of, show_value
+from imagepins.evidence.figures.metrics import HEADLINE, Metric, find_metric
+from imagepins.evidence.figures.sides import Side
+from imagepins.evidence.figures.stats import Sample
 from imagepins.evidence.markup import inert, markdown_table
-from imagepins.evidence.metrics import HEADLINE, Metric, find_metric
-from imagepins.evidence.sides import Side
-from imagepins.evidence.stats import Sample
 
 
 def comparison_markdown(comparison: Comparison) -> str:

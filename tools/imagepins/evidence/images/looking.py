@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from imagepins.errors import UsageError
-from imagepins.evidence.container import remove
+from imagepins.evidence.bench.container import remove
 from imagepins.pins.model import Target
 from imagepins.process import ProcessFailed, run
 from imagepins.verify import observed as documents
@@ -39,7 +39,7 @@ def read_saved(path: Path) -> Observed:
 
 def list_contents(ref: str, *, python: str, with_content: bool) -> dict[str, Any] | str:
     """Packages and files of ``ref`` as ``inventory`` lists them, or why it could not be run there."""
-    source = (files("imagepins.evidence") / "inventory.py").read_text(encoding="utf-8")
+    source = (files("imagepins.evidence.images") / "inventory.py").read_text(encoding="utf-8")
     name, mark = f"imagepins-inventory-{os.getpid()}-{secrets.token_hex(4)}", f"--{secrets.token_hex(12)}--"
     request = json.dumps({"root": "/", "with_content": with_content})
     argv = ["docker", "run", "--rm", "--name", name, "--pull", "never", "--network", "none", "--read-only"]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from imagepins.evidence.metrics import find_metric
+from imagepins.evidence.figures.metrics import find_metric
 
 SMALLEST, LARGEST = 1e-9, 1e15
 """No token rate and no latency in milliseconds is beyond these; such values would only overflow the statistics."""

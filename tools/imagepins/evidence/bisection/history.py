@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from imagepins.bump.lookup import git_request, repositories
 from imagepins.bump.move import Options
 from imagepins.errors import ImagePinsError, RefError, UsageError
-from imagepins.evidence.bisection import Span
+from imagepins.evidence.bisection.search import Span
 from imagepins.gitrepo.cache import Repository, read
 from imagepins.gitrepo.history import Commit, describe_commits, is_ancestor
 from imagepins.gitrepo.resolve import resolve

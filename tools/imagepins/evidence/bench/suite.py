@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from imagepins.errors import UsageError
-from imagepins.evidence import container
-from imagepins.evidence.bench import Machine, measure, plan_sides
-from imagepins.evidence.proof import prove
-from imagepins.evidence.records import Parsed, parse_runs
+from imagepins.evidence.bench import container
+from imagepins.evidence.bench.measure import Machine, measure, plan_sides
+from imagepins.evidence.bench.proof import prove
+from imagepins.evidence.figures.records import Parsed, parse_runs
 from imagepins.pins.model import Bench, PinSet
 
 

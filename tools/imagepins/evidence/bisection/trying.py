@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from imagepins.errors import CheckFailed, UsageError
-from imagepins.evidence.bisection import Found, Verdict, next_commit, trials_left
-from imagepins.evidence.container import remove
-from imagepins.evidence.pinhistory import History
-from imagepins.evidence.trialbuild import Project, Unbuildable, build_at
-from imagepins.evidence.trials import Trial, Trials
+from imagepins.evidence.bench.container import remove
+from imagepins.evidence.bisection.build import Project, Unbuildable, build_at
+from imagepins.evidence.bisection.history import History
+from imagepins.evidence.bisection.search import Found, Verdict, next_commit, trials_left
+from imagepins.evidence.bisection.trials import Trial, Trials
 from imagepins.process import Completed, ProcessFailed, run
 
 CANNOT_TELL = 125

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from imagepins.build.labels import PINS, TARGET
 from imagepins.errors import NetworkError, RefError
-from imagepins.evidence.looking import list_contents, look_inside, read_saved
+from imagepins.evidence.images.looking import list_contents, look_inside, read_saved
 from imagepins.pins.model import PinSet, Target
 from imagepins.verify.client import connect, translate
 from imagepins.verify.facts import image_facts

@@ -14,12 +14,12 @@ from imagepins.bump.commit import subject
 from imagepins.bump.move import Options
 from imagepins.bump.run import Request
 from imagepins.errors import CheckFailed, RefError, UsageError
-from imagepins.evidence.describe import Attached, describe, read_verified
-from imagepins.evidence.lastmove import described_move
+from imagepins.evidence.request.describe import Attached, describe, read_verified
+from imagepins.evidence.request.lastmove import described_move
 from imagepins.process import ProcessFailed, run
 
 if TYPE_CHECKING:
-    from imagepins.evidence.upstream import Upstream
+    from imagepins.evidence.request.upstream import Upstream
 
 OPEN_SECONDS = 120.0
 
@@ -68,7 +68,7 @@ def run_from_dockerfile(
     """
     import json
 
-    from imagepins.evidence.upstream import compare_dockerfile, upstream_json, upstream_markdown
+    from imagepins.evidence.request.upstream import compare_dockerfile, upstream_json, upstream_markdown
     from imagepins.pins.load import load
 
     pinset = load(pins_path)
@@ -105,9 +105,9 @@ def _refs(found: "Upstream", names: Sequence[str], *, apply: bool) -> dict[str, 
 def _comparison(files: Sequence[str]) -> str:
     if not files:
         return ""
-    from imagepins.evidence.comparison import compare_sides
-    from imagepins.evidence.report import comparison_markdown
-    from imagepins.evidence.sides import Rule, make_sides, read_source
+    from imagepins.evidence.figures.comparison import compare_sides
+    from imagepins.evidence.figures.report import comparison_markdown
+    from imagepins.evidence.figures.sides import Rule, make_sides, read_source
 
     sides, flaws = make_sides([read_source(each) for each in files], by=None, rule=Rule())
     return comparison_markdown(compare_sides(sides, flaws=flaws))

@@ -14,7 +14,7 @@ from imagepins.bump.move import Move, Side
 from imagepins.bump.run import Outcome
 from imagepins.errors import UsageError
 from imagepins.evidence.markup import code, fenced, folded, inert, markdown_table
-from imagepins.evidence.sections import Part, fit
+from imagepins.evidence.request.sections import Part, fit
 from imagepins.pins.model import GitPin, PinSet
 
 BODY_LIMIT = 60_000

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from imagepins.evidence.difference import Difference, Row, Section, count_kinds
+from imagepins.evidence.images.difference import Difference, Row, Section, count_kinds
 from imagepins.evidence.markup import code, inert, markdown_table
 
 MOST_ROWS = 40

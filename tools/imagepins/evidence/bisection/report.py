@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from imagepins.evidence.bisection import Found, Verdict
-from imagepins.evidence.pinhistory import Described, History, describe_commit
-from imagepins.evidence.trials import Trials
+from imagepins.evidence.bisection.history import Described, History, describe_commit
+from imagepins.evidence.bisection.search import Found, Verdict
+from imagepins.evidence.bisection.trials import Trials
 
 
 def bisect_text(history: History, found: Found, trials: Trials) -> str:

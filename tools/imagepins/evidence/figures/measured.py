@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from imagepins.evidence.sides import Side
+from imagepins.evidence.figures.sides import Side
 
 
 def image_remarks(sides: Sequence[Side]) -> list[str]:

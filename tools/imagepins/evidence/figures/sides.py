@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from imagepins.errors import UsageError
-from imagepins.evidence.records import Parsed, Run, parse_runs
+from imagepins.evidence.figures.records import Parsed, Run, parse_runs
 
 BY_FILE = "file"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from imagepins.evidence.bisection import Verdict
+from imagepins.evidence.bisection.search import Verdict
 
 
 @dataclass(frozen=True)

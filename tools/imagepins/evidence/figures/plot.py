@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from imagepins.evidence.comparison import Comparison, Verdict, change_of, signed
+from imagepins.evidence.figures.comparison import Comparison, Verdict, change_of, signed
+from imagepins.evidence.figures.metrics import Metric
+from imagepins.evidence.figures.report import show_figure
+from imagepins.evidence.figures.sides import Side
+from imagepins.evidence.figures.stats import Sample
 from imagepins.evidence.markup import defuse
-from imagepins.evidence.metrics import Metric
-from imagepins.evidence.report import show_figure
-from imagepins.evidence.sides import Side
-from imagepins.evidence.stats import Sample
 
 WIDTH = 900
 _LEFT, _RIGHT, _TOP = 210, 300, 70

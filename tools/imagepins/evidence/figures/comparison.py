@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from imagepins.errors import UsageError
-from imagepins.evidence.load import load_differences, load_remarks
-from imagepins.evidence.measured import image_remarks
-from imagepins.evidence.metrics import HEADLINE, Metric, find_metric, require_metric
-from imagepins.evidence.sides import Side
-from imagepins.evidence.stats import Sample, margin
+from imagepins.evidence.figures.load import load_differences, load_remarks
+from imagepins.evidence.figures.measured import image_remarks
+from imagepins.evidence.figures.metrics import HEADLINE, Metric, find_metric, require_metric
+from imagepins.evidence.figures.sides import Side
+from imagepins.evidence.figures.stats import Sample, margin
 
 TAIL_PERCENT = 5.0
 """A p99 that is worse by more than this is called out when the median does not show it."""

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from imagepins.bump.move import Options
 from imagepins.errors import PinsError, UsageError
-from imagepins.evidence.bisect import Command
-from imagepins.evidence.pinhistory import History
-from imagepins.evidence.trialbuild import Project, Unbuildable, plan_at
+from imagepins.evidence.bisection.build import Project, Unbuildable, plan_at
+from imagepins.evidence.bisection.history import History
+from imagepins.evidence.bisection.trying import Command
 from imagepins.gitrepo.cache import cache_root
 from imagepins.gitrepo.url import parse_mirrors
 from imagepins.pins.load import load

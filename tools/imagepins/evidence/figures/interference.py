@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from imagepins.errors import UsageError
-from imagepins.evidence.comparison import signed
+from imagepins.evidence.figures.comparison import signed
+from imagepins.evidence.figures.records import iter_objects
 from imagepins.evidence.markup import inert, markdown_table
-from imagepins.evidence.records import iter_objects
 
 FINE_PERCENT = 10.0
 """A slowdown up to this looks fine; a median below it with a mean or p99 above it is called out."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from imagepins.build import labels
-from imagepins.evidence.snapshot import File, Snapshot, Step
+from imagepins.evidence.images.snapshot import File, Snapshot, Step
 from imagepins.verify.observed import Library
 
 _PIN_LABELS = frozenset({labels.PINS, labels.PINS_HASH, labels.INPUTS, labels.CONTENT_HASH})

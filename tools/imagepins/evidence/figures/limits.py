@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from imagepins.errors import UsageError
-from imagepins.evidence.comparison import Change, Comparison, Verdict, change_of, signed
-from imagepins.evidence.interference import STATISTICS, Interference
-from imagepins.evidence.metrics import require_metric
-from imagepins.evidence.sides import Side
+from imagepins.evidence.figures.comparison import Change, Comparison, Verdict, change_of, signed
+from imagepins.evidence.figures.interference import STATISTICS, Interference
+from imagepins.evidence.figures.metrics import require_metric
+from imagepins.evidence.figures.sides import Side
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,

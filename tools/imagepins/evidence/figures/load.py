@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from imagepins.evidence.records import Run
+from imagepins.evidence.figures.records import Run
 
 INPUT_TOLERANCE = 0.02
 OUTPUT_TOLERANCE = 0.05

@@ -1,0 +1,1 @@
+"""Result files of serving benchmarks → comparison: table, JSON, plot, limits."""

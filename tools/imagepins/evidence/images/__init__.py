@@ -1,0 +1,1 @@
+"""Two images, or what was saved of them → what differs."""
