@@ -1,6 +1,7 @@
 """100 version assertions on one image: this tool, container-structure-test, and one ``docker exec`` each."""
 
 import json
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -62,12 +63,13 @@ def pin_file(packages: dict[str, str]) -> str:
 
 def structure_tests(packages: dict[str, str]) -> str:
     """The same assertions for container-structure-test."""
+    program, *options = QUERY.split()
     tests = [
         {
             "name": name,
-            "command": QUERY.split(maxsplit=1)[0],
-            "args": [*QUERY.split()[1:], name],
-            "expectedOutput": [version],
+            "command": program,
+            "args": [*options, name],
+            "expectedOutput": [re.escape(version)],
         }
         for name, version in packages.items()
     ]

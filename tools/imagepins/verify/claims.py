@@ -1,19 +1,24 @@
 """A pin and what an image showed → every claim about it: of its component, its build record, checkouts, statements."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from imagepins.pins.model import GitPin, Pin
 from imagepins.verify.components import COMPONENTS, Component
 from imagepins.verify.findings import Aspect, Claim, Rank
-from imagepins.verify.observed import Observed, Record
+
+if TYPE_CHECKING:
+    from imagepins.verify.observed import Observed, Record
 
 PINS_LABEL = "org.imagepins.pins"
 VERSION_WORDS = frozenset({"version", "ver", "release", "tag", "branch"})
 COMMIT_WORDS = frozenset({"commit", "sha", "revision", "ref", "hash", "branch"})
-LINE = re.compile(r"^\s*(?:export\s+|ARG\s+|ENV\s+)?[\"']?([A-Za-z][\w .-]*?)[\"']?\s*[:=]\s*[\"']?([^\"'\s,]+)")
+LINE = r"^\s*(?:export\s+|ARG\s+|ENV\s+)?[\"']?([A-Za-z][\w .-]*?)[\"']?\s*[:=]\s*[\"']?([^\"'\s,]+)"
 
 
 def component_of(pin: Pin) -> Component | None:
@@ -143,7 +148,7 @@ def _lines(path: str, text: str) -> Iterator[tuple[str, str]]:
         yield path.rpartition("/")[2] + " version", stripped
         return
     for line in stripped.splitlines()[:500]:
-        match = LINE.match(line)
+        match = re.match(LINE, line)
         if match:
             yield match.group(1), match.group(2)
 

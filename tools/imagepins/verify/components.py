@@ -3,12 +3,17 @@
 To add a component: write one small function in ``probes`` (or take one that is there) and add one row here.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from imagepins.verify import probes
-from imagepins.verify.findings import Claim
-from imagepins.verify.observed import Observed
+
+if TYPE_CHECKING:
+    from imagepins.verify.findings import Claim
+    from imagepins.verify.observed import Observed
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class Component:
     """
 
     name: str
-    probe: Callable[[Observed, "Component"], Iterator[Claim]]
+    probe: Callable[[Observed, Component], Iterator[Claim]]
     libraries: tuple[str, ...] = ()
     companions: tuple[str, ...] = ()
     calls: Mapping[str, str] = field(default_factory=dict)

@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from imagepins.verify.findings import Aspect, Claim, Rank
-from imagepins.verify.observed import Distribution, Library, Load, Mapped, Observed
 
 if TYPE_CHECKING:
     from imagepins.verify.components import Component
+    from imagepins.verify.observed import Distribution, Library, Load, Mapped, Observed
 
-HIP_FILE = re.compile(r"libamdhip64\.so\.(\d+\.\d+\.\d+)(?:-([0-9a-f]{7,40}))?$")
-ROCR_FILE = re.compile(r"libhsa-runtime64\.so\.(\d+\.\d+\.\d+)$")
-SCM_COMMIT = re.compile(r"(?:^|[.+])(?:g|git)([0-9a-f]{7,40})(?=$|[.+_-])")
-SCM_DIRTY = re.compile(r"\.d\d{8}(\b|$)")
-NO_VERSION = re.compile(r"^(0\.0\.0.*|0\+unknown.*|unknown|0\.1\.dev.*|)$")
+HIP_FILE = r"libamdhip64\.so\.(\d+\.\d+\.\d+)(?:-([0-9a-f]{7,40}))?$"
+ROCR_FILE = r"libhsa-runtime64\.so\.(\d+\.\d+\.\d+)$"
+SCM_COMMIT = r"(?:^|[.+])(?:g|git)([0-9a-f]{7,40})(?=$|[.+_-])"
+SCM_DIRTY = r"\.d\d{8}(\b|$)"
+NO_VERSION = r"^(0\.0\.0.*|0\+unknown.*|unknown|0\.1\.dev.*|)$"
 
 
 def hip(observed: Observed, component: Component) -> Iterator[Claim]:
@@ -106,14 +106,14 @@ def python_package(observed: Observed, component: Component) -> Iterator[Claim]:
 
 def scm_claims(version: str, rank: Rank, file: str, how: str) -> Iterator[Claim]:
     """A version, and the commit that setuptools_scm or a build put into its local part (+gSHORT, +gitSHORT)."""
-    if NO_VERSION.match(version):
+    if re.match(NO_VERSION, version):
         note = f"the fallback version {version!r}: the build saw no git history"
         yield Claim(aspect=Aspect.VERSION, value="", rank=rank, file=file, how=how, note=note, denies=True)
     else:
         yield _plain(Aspect.VERSION, version, rank, file, how)
-    commit = SCM_COMMIT.search(version)
+    commit = re.search(SCM_COMMIT, version)
     if commit:
-        dirty = bool(SCM_DIRTY.search(version))
+        dirty = bool(re.search(SCM_DIRTY, version))
         yield Claim(
             aspect=Aspect.COMMIT, value=commit.group(1), rank=rank, file=file, how=f"{how} {version}", is_dirty=dirty
         )
@@ -159,13 +159,13 @@ def _rank(observed: Observed, library: Library) -> Rank:
     return Rank.MAPPED if any(file is library for file in files) else Rank.FILE
 
 
-def _file_names(library: Library, pattern: re.Pattern[str]) -> Iterator[Claim]:
+def _file_names(library: Library, pattern: str) -> Iterator[Claim]:
     for name in library.names:
-        match = pattern.search(name)
+        match = re.search(pattern, name)
         if match is None:
             continue
         yield _plain(Aspect.VERSION, match.group(1), Rank.FILE, name, "file name")
-        if pattern.groups > 1 and match.group(2):
+        if match.lastindex == 2:
             yield _hash(Rank.FILE, name, "file name", match.group(2))
 
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import escape, quoteattr
 
 from imagepins.verify.findings import Check, Report, Status
 
@@ -24,7 +23,7 @@ MARKS = {
 }
 STYLES = {Status.PASSED: "green", Status.FAILED: "bold red", Status.OTHER_PINS: "bold red", Status.SKIPPED: "dim"}
 # XML 1.0 has no way to write these, not even escaped; a report with one is refused whole.
-NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def as_json(reports: Sequence[Report], *, strict: bool) -> str:
@@ -132,11 +131,17 @@ def _case(report: Report, check: Check, bad: set[Status]) -> str:
 
 
 def _text(value: str) -> str:
-    return escape(NOT_XML.sub("\ufffd", value))
+    from html import escape
+
+    return escape(re.sub(NOT_XML, "\ufffd", value), quote=False)
 
 
 def _attribute(value: str) -> str:
-    return quoteattr(NOT_XML.sub("\ufffd", value))
+    from html import escape
+
+    text = escape(re.sub(NOT_XML, "\ufffd", value))
+    # A line break in an attribute would be read back as a blank.
+    return '"' + text.replace("\n", "&#10;") + '"'
 
 
 def as_markdown(reports: Sequence[Report]) -> str:
