@@ -46,6 +46,14 @@ def test_several_candidates_are_each_compared_with_the_base(compare: Run, story:
     assert found["candidates"][2]["changes"][4]["change_percent"] == pytest.approx(-21.774, abs=1e-3)
 
 
+def test_files_of_one_name_are_told_apart(compare: Run, write: Write, sglang_record: Record) -> None:
+    old, new = (
+        write(f"{folder}/run.jsonl", sglang_record(median_itl_ms=itl)) for folder, itl in (("old", 9), ("new", 8))
+    )
+    assert compare(old, new, "--json").json()["base"]["name"] == "old/run"
+    assert compare(old, old, "--json").json()["candidates"][0]["name"] == "old/run (2)"
+
+
 def test_one_file_is_split_by_the_tags_of_its_runs(compare: Run, write: Write, sglang_record: Record) -> None:
     tagged = [sglang_record(tag=tag, median_itl_ms=itl) for tag, itl in [("old", 30.0), ("new", 27.0), ("old", 31.0)]]
     found = compare(write("all.jsonl", *tagged), "--json").json()

@@ -1,10 +1,15 @@
 import json
-from collections.abc import Callable
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from imagepins.cli import run_command
 from imagepins.cli.diff import diff as diff_command
 from imagepins.evidence.images.difference import Difference, difference
 from imagepins.evidence.images.report import difference_markdown
@@ -127,8 +132,6 @@ def test_long_sections_are_cut_in_markdown_and_names_cannot_inject_markup() -> N
 @pytest.fixture
 def diff(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     """``tools/image diff ARGS...`` with a small pins.yaml."""
-    from imagepins.cli import run_command
-
     (tmp_path / "pins.yaml").write_text(PINS)
 
     def one(*argv: str) -> tuple[int, str, str]:
@@ -182,3 +185,77 @@ def test_an_image_that_is_nowhere_is_told(diff: Run, images: tuple[str, str]) ->
     code, out, err = diff(images[0], "localhost:1/nothing:1")
     assert (code, out) == (4, "")
     assert "localhost:1/nothing:1: no such image here" in err
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Debian's docker-registry on a free port of loopback."""
+    root = tmp_path_factory.mktemp("registry")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    storage = f"storage:\n  filesystem: {{rootdirectory: {root}/data}}\n"
+    (root / "config.yml").write_text(f"version: 0.1\n{storage}http: {{addr: '127.0.0.1:{port}'}}\n")
+    argv = ["docker-registry", "serve", str(root / "config.yml")]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        for _ in range(200):
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.05)
+        yield f"127.0.0.1:{port}"
+        server.terminate()
+
+
+@pytest.mark.engine
+def test_an_image_of_a_registry_is_compared_without_a_pull(diff: Run, images: tuple[str, str], registry: str) -> None:
+    ref = f"{registry}/diff/other:1"
+    run(["docker", "tag", images[1], ref])
+    run(["docker", "push", "--quiet", ref], timeout=120)
+    run(["docker", "rmi", ref])
+    code, out, _ = diff(images[0], ref)
+    assert code == 0
+    assert re.search(r"`MODE` +\| - +\| other", out)
+    assert f"{ref} is only in its registry" in out
+    assert run(["docker", "image", "inspect", ref], check=False).code != 0
+    sizes = json.loads(diff(ref, ref, "--json")[1])
+    assert sizes["differs"] is False
+    assert [section["compared"] for section in sizes["sections"] if section["title"] == "layers"] == [True]
+
+
+@pytest.fixture(scope="session")
+def debian_rocm(repository: Path) -> str:
+    """The small real image, built where it is not there."""
+    done = run([str(repository / "tools" / "image"), "build", "debian_rocm"], cwd=repository, timeout=500)
+    return done.stdout.split("\t")[2].strip()
+
+
+@pytest.mark.engine
+def test_real_images_are_compared_by_what_they_hold(
+    debian_rocm: str, repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = "imagepins-test-diff:rocm"
+    (tmp_path / "METADATA").write_text("Metadata-Version: 2.1\nName: Extra\nVersion: 0.3\n")
+    (tmp_path / "m.pyc").write_text("x")
+    hip = "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5"
+    lines = [f"FROM {debian_rocm}", "COPY METADATA /usr/lib/python3/dist-packages/extra-0.3.dist-info/METADATA"]
+    lines += [
+        "COPY m.pyc /srv/__pycache__/m.pyc",
+        f"COPY --from={debian_rocm} {hip} /srv/libamdhip64.so.9",
+        "ENV MODE=other",
+    ]
+    (tmp_path / "Dockerfile").write_text("\n".join(lines) + "\n")
+    run(["docker", "buildx", "build", "--load", "--quiet", "--tag", other, str(tmp_path)], timeout=120)
+    argv = [debian_rocm, other, "--pins", str(repository / "pins.yaml"), "--json"]
+    for semantic in (False, True):
+        assert run_command(diff_command, [*argv, *(["--semantic"] if semantic else [])], name="diff") == 0
+        document = json.loads(capsys.readouterr().out)
+        found = {each["title"]: [row["name"] for row in each["rows"]] for each in document["sections"]}
+        assert all(each["compared"] for each in document["sections"])
+        assert found["environment"] == ["MODE"]
+        assert found["Python packages"] == ["extra"]
+        assert found["libraries"] == ["/srv/libamdhip64.so.9"]
+        assert found["apt packages"] == found["pins"] == []
+        assert "/srv/libamdhip64.so.9" in found["files"]
+        assert ("/srv/__pycache__/m.pyc" in found["files"]) is not semantic

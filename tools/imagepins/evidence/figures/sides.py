@@ -91,11 +91,18 @@ def make_sides(
 
 
 def _by_source(sources: Sequence[tuple[str, Parsed]]) -> list[tuple[str, tuple[Run, ...]]]:
+    """One side a source. Sources of one name get their folder's before it, and a number where that is one as well."""
     names = [name for name, _ in sources]
+    longer = [_with_folder(name, parsed) if names.count(name) > 1 else name for name, parsed in sources]
     return [
-        (name if names.count(name) == 1 else f"{name} ({at})", parsed.runs)
-        for at, (name, parsed) in enumerate(sources, start=1)
+        (name if longer.count(name) == 1 else f"{name} ({at})", parsed.runs)
+        for at, (name, (_, parsed)) in enumerate(zip(longer, sources, strict=True), start=1)
     ]
+
+
+def _with_folder(name: str, parsed: Parsed) -> str:
+    folder = Path(parsed.runs[0].file).parent.name if parsed.runs else ""
+    return f"{folder}/{name}" if folder else name
 
 
 def _by_field(sources: Sequence[tuple[str, Parsed]], by: str) -> list[tuple[str, tuple[Run, ...]]]:
