@@ -49,6 +49,7 @@ images:
   fixture:
     template: images/fixture/Dockerfile.j2
     pins: [debian, rocm-runtime, rccl, small]
+    args: {{COMPILER_CACHE: none}}
     archs: [gfx942, gfx950]
     variants:
       small: {{}}
@@ -64,6 +65,7 @@ images:
   fixture:
     template: images/fixture/parts.j2
     pins: [debian, {names}]
+    args: {{COMPILER_CACHE: none}}
     variants:
       small: {{}}
 """

@@ -10,6 +10,7 @@ from jinja2 import Environment
 from imagepins.errors import CheckFailed, PinsError
 from imagepins.pins.model import Pin, PinSet, Target, UrlPin
 from imagepins.render.environment import dquote, environment, render
+from imagepins.render.page import render_page
 from imagepins.render.workflows import render_workflows
 
 DIRECTIVE = re.compile(r"# ?(?:syntax|escape|check)=\S+", re.IGNORECASE)
@@ -23,14 +24,16 @@ HEREDOC = re.compile(r"<<-?(?P<quote>['\"]?)(?P<word>[A-Za-z_][A-Za-z0-9_]*)(?P=
 def render_all(pinset: PinSet, root: Path, targets: tuple[Target, ...] | None = None) -> dict[str, str]:
     """Texts of the Dockerfiles of ``targets``, by path relative to ``root``, the directory of pins.yaml.
 
-    Without ``targets`` it is everything that is rendered: all Dockerfiles and the workflows.
+    Without ``targets`` it is everything that is rendered: all Dockerfiles, the workflows and docs/images.md.
     Raises PinsError for a wrong template, CheckFailed where pins break a constraint.
     """
     chosen = tuple(pinset.targets.values()) if targets is None else targets
     check_constraints(pinset, chosen)
     env = environment(root)
     texts = {target.dockerfile: _rendered(pinset, root, env, target) for target in chosen}
-    return texts if targets is not None else texts | render_workflows(pinset, root, env)
+    if targets is not None:
+        return texts
+    return texts | render_workflows(pinset, root, env) | render_page(pinset, root, env, texts)
 
 
 def _rendered(pinset: PinSet, root: Path, env: Environment, target: Target) -> str:
