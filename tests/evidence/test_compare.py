@@ -240,6 +240,16 @@ def test_a_limit_that_cannot_be_read_is_a_usage_error(limit: str, hint: str, com
     assert hint in result.err
 
 
+@pytest.mark.parametrize("value", [10**400, -1, True, {"a": [1]}, [[]], "x", float("nan"), None])
+@pytest.mark.parametrize("field", ["completed", "failed", "request_rate", "server_info", "tag", "imagepins", "date"])
+def test_fields_of_any_kind_end_in_a_table_or_a_message(
+    field: str, value: object, compare: Run, write: Write, sglang_record: Record
+) -> None:
+    files = [write(f"{at}.jsonl", sglang_record(**{field: value}, median_itl_ms=9.0 + at)) for at in (0, 1)]
+    assert compare(*files, "--json").code in {0, 2}
+    assert compare(*files, "--by", field, "--keep", f"{field}=*", "--svg", files[0].with_suffix(".svg")).code in {0, 2}
+
+
 def test_a_worse_tail_behind_a_better_median_is_called_out(compare: Run, write: Write, sglang_record: Record) -> None:
     base = write("base.jsonl", sglang_record())
     result = compare(base, write("other.jsonl", sglang_record(median_itl_ms=10.5, p99_itl_ms=60.0)))

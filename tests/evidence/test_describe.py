@@ -63,7 +63,12 @@ def project(tmp_path: Path, new_upstream: Callable[..., Any]) -> Project:
     for number in range(4):
         upstream.commit(f"{EVIL} {number}", lib__a=str(number))
     upstream.commit("elsewhere", other="x")
-    new = upstream.commit_files("last", {"lib/version.mk": version.format(32, 3)})
+    module = '[submodule "sub"]\n\tpath = lib/sub\n\turl = https://example.org/sub\n'
+    files = {"lib/version.mk": version.format(32, 3), ".gitmodules": module}
+    upstream.commit_files("last", files)
+    upstream.git("update-index", "--add", "--cacheinfo", f"160000,{'ab' * 20},lib/sub")
+    upstream.git("commit", "--quiet", "--amend", "--no-edit")
+    new = upstream.sha("HEAD")
     upstream.git("update-ref", "refs/pull/9/head", "HEAD")
     home = new_upstream("project")
     home.commit_files(
@@ -96,6 +101,7 @@ def test_the_body_tells_what_moves_why_and_what_that_touches(described: Describe
     assert "- gate newer (rccl &gt;= 2.32): on in base/default" in body
     assert "comes from pull request 9 until that is merged; then it follows main" in body
     assert "to be reviewed by 2027-01-31" in body
+    assert "- rccl: lib/sub none → abababababab" in body
     assert "Not verified: `base/default`." in body
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from imagepins.evidence.figures.records import Run
+from imagepins.evidence.figures.records import LARGEST, Run
 
 INPUT_TOLERANCE = 0.02
 OUTPUT_TOLERANCE = 0.05
@@ -135,7 +135,10 @@ def _normal(value: object) -> Value:
 
 
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else 0.0
+    """A count as recorded; 0 for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LARGEST:
+        return 0.0
+    return float(value)
 
 
 def _few(places: Sequence[str]) -> str:

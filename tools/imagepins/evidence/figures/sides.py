@@ -111,7 +111,7 @@ def _by_field(sources: Sequence[tuple[str, Parsed]], by: str) -> list[tuple[str,
         for run in parsed.runs:
             # vLLM has no tag; its --label is the same thing under another name.
             value = run.fields.get(by, run.fields.get("label") if by == "tag" else None)
-            groups.setdefault(f"no {by}" if value in {None, ""} else str(value), []).append(run)
+            groups.setdefault(str(value) if value not in (None, "") else f"no {by}", []).append(run)
     return [(name, tuple(runs)) for name, runs in groups.items()]
 
 
