@@ -20,6 +20,8 @@ RECIPES = "images/_recipes/"
 # A heredoc's last line: what is on it alone was opened by `<<WORD` before.
 HEREDOC = re.compile(r"<<-?(?P<quote>['\"]?)(?P<word>[A-Za-z_][A-Za-z0-9_]*)(?P=quote)")
 
+_NAME = re.compile(r"\b[A-Z][A-Z0-9_]*\b")
+
 
 def render_all(pinset: PinSet, root: Path, targets: tuple[Target, ...] | None = None) -> dict[str, str]:
     """Texts of the Dockerfiles of ``targets``, by path relative to ``root``, the directory of pins.yaml.
@@ -41,8 +43,9 @@ def _rendered(pinset: PinSet, root: Path, env: Environment, target: Target) -> s
         text = render(env, target.template, context(target))
     except PinsError as error:
         raise PinsError(f"{error}; the template of {target.name}, {pinset.place(target.template)}") from None
-    uses_recipes = RECIPES in (root / target.template).read_text()
-    if unused := [pin for pin in target.pins.values() if uses_recipes and not _is_read(pin, text)]:
+    known = _read_names(text)
+    unused = [pin for pin in target.pins.values() if pin.arg not in known]
+    if unused and RECIPES in (root / target.template).read_text():
         lines = (
             f"{pinset.place(pin.name)}: {target.template} has no recipe that reads pin '{pin.name}' ({pin.arg}),"
             f" which {target.image} lists"
@@ -52,9 +55,10 @@ def _rendered(pinset: PinSet, root: Path, env: Environment, target: Target) -> s
     return _finish(text, target)
 
 
-def _is_read(pin: Pin, text: str) -> bool:
-    """Whether anything but the ARG line itself speaks of a pin's ARG."""
-    return re.search(rf"^(?!ARG {pin.arg}=|#).*\b{pin.arg}\b", text, re.MULTILINE) is not None
+def _read_names(text: str) -> set[str]:
+    """Words that could be the name of an ARG, outside comments and ARGs themselves."""
+    lines = (line for line in text.splitlines() if not line.startswith(("#", "ARG ")))
+    return set(_NAME.findall("\n".join(lines)))
 
 
 def broken_constraints(pinset: PinSet, targets: tuple[Target, ...]) -> list[str]:

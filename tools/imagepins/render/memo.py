@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 TOOL = Path(__file__).resolve().parents[1]
-INPUTS_AND_OUTPUTS = ("*.j2", "images/**/*", ".github/workflows/*")
+INPUTS_AND_OUTPUTS = ("*.j2", "docs/*.j2", "images/**/*", ".github/workflows/*")
 """Templates may include any file below images/, and a stray output must be seen, too."""
 
 
