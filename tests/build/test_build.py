@@ -195,6 +195,8 @@ def test_json_tells_state_reference_time_and_cause(pair: "Project") -> None:
 def test_an_interrupt_ends_with_130_and_leaves_nothing(project: "Project", number: int) -> None:
     project.write({"app": f"{BASE}RUN echo begun && sleep 3579\n"})
     log = project.root / f"build/logs/{project.prefix}-app-v.log"
+    (project.root / "tmp").mkdir()
+    project.env["TMPDIR"] = str(project.root / "tmp")
     with project.start("build") as process:
         wait_for(lambda: log.exists() and "begun\n" in log.read_text())
         process.send_signal(number)
@@ -202,6 +204,7 @@ def test_an_interrupt_ends_with_130_and_leaves_nothing(project: "Project", numbe
         assert process.stderr is not None
         assert "interrupted" in process.stderr.read()
     assert not processes(str(project.root))
+    assert not list((project.root / "tmp").iterdir())
     assert not (project.root / "build/state.json").exists()
     wait_for(lambda: not processes("sleep 3579"))
 
@@ -220,20 +223,22 @@ def test_secrets_are_there_in_the_step_and_in_no_layer_label_or_history(project:
     project.write(
         {
             "app": f"{BASE}RUN --mount=type=secret,id=gitconfig,target=/etc/gitconfig "
-            "--mount=type=secret,id=ca cat /etc/gitconfig && test -s /run/secrets/ca\n"
+            f"--mount=type=secret,id=ca : {project.prefix} && cat /etc/gitconfig && test -s /run/secrets/ca\n"
         }
     )
     project.env["IMAGEPINS_MIRRORS"] = "https://example.org/=https://mirror.example/topsecret/"
     bundle = project.root / "company.pem"
     bundle.write_text("company\n")
     project.env["IMAGEPINS_CA_BUNDLE"] = str(bundle)
+    (project.root / "tmp").mkdir()
+    project.env["TMPDIR"] = str(project.root / "tmp")
     before = project.plan()["app"]["hash"]
     ran = project.run("build")
     assert ran.code == 0, ran.err
     assert 'insteadOf = "https://example.org/"' in (project.root / f"build/logs/{project.prefix}-app-v.log").read_text()
     told = docker("image", "inspect", project.tag("app")) + docker("history", "--no-trunc", project.tag("app"))
     assert "topsecret" not in told
-    assert not list(Path("/tmp").glob("imagepins-*/gitconfig"))
+    assert not list((project.root / "tmp").iterdir())
     del project.env["IMAGEPINS_MIRRORS"]
     assert project.plan()["app"]["hash"] == before
 

@@ -1,11 +1,14 @@
 """Sizes of last builds and free space → an error before a build that cannot fit (actions/runner-images#10237)."""
 
+import json
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from imagepins.build.state import LastBuild
-from imagepins.errors import BuildFailed, EngineError
+from imagepins.engine import unixhttp
+from imagepins.engine.endpoint import find_endpoint
+from imagepins.errors import BuildFailed
 
 
 def check_space(names: Iterable[str], state: Mapping[str, LastBuild]) -> None:
@@ -26,10 +29,12 @@ def check_space(names: Iterable[str], state: Mapping[str, LastBuild]) -> None:
 
 def data_root() -> Path | None:
     """Where the local engine keeps its images, or None where that is not on this machine."""
-    from imagepins.engine.dockercli import docker
-
-    try:
-        path = Path(docker(["info", "--format", "{{.DockerRootDir}}"]).stdout.strip())
-    except EngineError:
+    endpoint = find_endpoint()
+    if endpoint.socket is None:
         return None
-    return path if path.is_dir() else None
+    try:
+        answer = json.loads(unixhttp.get(endpoint.socket, "/info", timeout=10).body)
+    except (OSError, ValueError):
+        return None
+    path = Path(str(answer.get("DockerRootDir", "")))
+    return path if path.is_absolute() and path.is_dir() else None

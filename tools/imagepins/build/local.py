@@ -11,6 +11,8 @@ from imagepins.plan.graph import Node
 from imagepins.process import ProcessFailed, run
 
 _FORMAT = "{{json .Id}}\t{{json .RepoTags}}\t{{json .RepoDigests}}\t{{json .Config.Labels}}\t{{json .Size}}"
+_AT_ONCE = 500
+"""References in one call of the client, far below what a command line may hold."""
 
 
 @dataclass(frozen=True)
@@ -54,29 +56,37 @@ class Local:
 
 
 def look(nodes: Iterable[Node]) -> Local:
-    """Ask for the tags of all nodes at once. Raises EngineError where no engine answers."""
+    """Ask for the tags of all nodes, many at once. Raises EngineError where no engine answers."""
     refs = sorted({ref for node in nodes for ref in (node.content_tag, *node.target.tags)})
-    if not refs:
-        return Local({})
-    # Asked one by one the client would be started for each; asked at once it tells those that are there and fails.
     images: dict[str, LocalImage] = {}
+    for start in range(0, len(refs), _AT_ONCE):
+        images |= _inspect(refs[start : start + _AT_ONCE])
+    return Local(images)
+
+
+def _inspect(refs: list[str]) -> dict[str, LocalImage]:
     try:
+        # The client tells those that are there and fails for the others.
         done = run(["docker", "image", "inspect", "--format", _FORMAT, *refs], timeout=60, check=False)
     except ProcessFailed as error:
         raise EngineError(f"{error}; run tools/engine status") from error
     problems = [line for line in done.stderr.splitlines() if line.strip() and "No such image" not in line]
     if problems and done.code != 0:
         raise EngineError(f"the Docker engine did not answer: {problems[0].strip()}; run tools/engine status")
+    images: dict[str, LocalImage] = {}
     for line in filter(str.strip, done.stdout.splitlines()):
         identity, tags, digests, labels, size = (json.loads(part) for part in line.split("\t"))
-        image = LocalImage(identity, tuple(digests or ()), labels or {}, size)
-        images |= dict.fromkeys(tags or (), image)
-    return Local(images)
+        images |= dict.fromkeys(tags or (), LocalImage(identity, tuple(digests or ()), labels or {}, size))
+    return images
 
 
-def disk_sizes() -> dict[str, int]:
-    """Bytes that each tagged image takes on the engine's disk, layers unpacked; what ``docker image ls`` shows."""
-    argv = ["docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}\t{{.Size}}"]
+def disk_sizes(refs: Iterable[str]) -> dict[str, int]:
+    """Bytes that images take on the engine's disk, layers unpacked; what ``docker image ls`` shows of them."""
+    filters = [part for ref in refs for part in ("--filter", f"reference={ref}")]
+    if not filters:
+        return {}
+    # Without a filter the engine sums up the layers of all images it has, which takes seconds.
+    argv = ["docker", "image", "ls", *filters, "--format", "{{.Repository}}:{{.Tag}}\t{{.Size}}"]
     done = run(argv, timeout=60, check=False)
     rows = (line.partition("\t") for line in done.stdout.splitlines())
     return {name: size for name, _, text in rows if (size := _bytes(text)) is not None}

@@ -1,6 +1,7 @@
 """Nodes and options → built images: what is there is skipped, the rest built, told and remembered."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,7 +85,10 @@ def build_all(job: Job, options: Options) -> list[Result]:
 def settings(job: Job, options: Options) -> Iterator[Settings]:
     """Settings for building ``job.todo``, checked; secrets exist as files while they are in use."""
     refuse_incomplete(job.pinset, [node.target for node in job.todo])
-    builder = check_builder(options.builder)
+    with ThreadPoolExecutor(2) as pool:
+        asked = pool.submit(check_builder, options.builder)
+        source = read_source(job.root, job.pinset.path)
+    builder = asked.result()
     if builder.is_elsewhere and not options.push:
         raise UsageError(
             f"builder {builder.name} is the engine of another docker context, where the images would stay: add --push, "
@@ -93,7 +97,7 @@ def settings(job: Job, options: Options) -> Iterator[Settings]:
     with build_secrets(job.pinset.mirrors) as secrets:
         yield Settings(
             workspace=Workspace(job.root / "build"),
-            source=read_source(job.root, job.pinset.path),
+            source=source,
             builder=builder,
             secrets=secrets,
             network=options.network,
@@ -163,7 +167,8 @@ def _ending(outcome: Outcome) -> str:
 
 
 def _results(job: Job, settings: Settings, outcomes: Mapping[str, Outcome]) -> list[Result]:
-    sizes = {} if settings.push else local_images.disk_sizes()
+    good = [node.content_tag for node in job.todo if node.name in outcomes and not outcomes[node.name].cause]
+    sizes = local_images.disk_sizes(() if settings.push else good)
     results = [_result(job, settings, node, outcomes.get(node.name), sizes) for node in job.todo]
     remembered = {
         each.node.name: LastBuild(round(each.outcome.seconds, 1), each.size, each.digest)
