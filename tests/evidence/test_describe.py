@@ -145,7 +145,7 @@ def test_evidence_is_attached(described: Describe, story: Callable[[str], Path],
     assert "Not verified" not in body
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"images": [{}]}', '{"images": 1}'])
+@pytest.mark.parametrize("text", ["", "[]", '{"images": [{}]}', '{"images": 1}', '{"images": [{"checks": [1]}]}'])
 def test_a_file_that_verify_did_not_print_is_refused(text: str, described: Describe, tmp_path: Path) -> None:
     (tmp_path / "v.json").write_text(text)
     with pytest.raises(UsageError, match=r"v\.json: not what 'image verify --json' prints"):
@@ -278,6 +278,13 @@ def test_the_command_takes_values_over_and_commits(bump_command: Command, projec
     assert (code, "committed as " in out) == (0, True)
     log = run(["git", "log", "-1", "--format=%s", "sync"], cwd=project[0].parent).stdout
     assert log.startswith(f"Update rccl to {project[2][:12]}")
+
+
+def test_a_commit_of_a_bump_mentions_and_closes_nothing(bump_command: Command, project: Project) -> None:
+    assert bump_command("rccl", project[2], "--commit")[0] == 0
+    message = run(["git", "log", "-1", "--format=%B"], cwd=project[0].parent).stdout
+    assert "octocat" in message
+    assert not re.search(r"@octocat|#12|o/r#3|\x1b", message)
 
 
 @pytest.mark.parametrize(

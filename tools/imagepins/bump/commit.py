@@ -12,6 +12,7 @@ from imagepins.bump.move import Move
 from imagepins.bump.run import Outcome
 from imagepins.errors import CheckFailed, UsageError
 from imagepins.gitrepo.resolve import short_name
+from imagepins.markup import defuse
 
 COMMIT_SECONDS = 300.0
 """Hooks of the user may run linters and tests."""
@@ -60,7 +61,7 @@ def subject(moves: Sequence[Move]) -> str:
 
 
 def body(moves: Sequence[Move]) -> str:
-    """What moved from where to where, and the log."""
+    """What moved from where to where, and the log, whose subjects must neither mention nor close anything of ours."""
     return "\n\n".join("\n".join(_lines(move)) for move in moves if not move.is_noop) + "\n"
 
 
@@ -74,7 +75,7 @@ def _lines(move: Move) -> list[str]:
     if move.reached_from:
         lines.append(f"part of {short_name(move.reached_from)}")
     lines += [f"{move.pull.words}"] if move.pull else []
-    lines += ["", *(f"* {commit.sha[:12]} {commit.subject}" for commit in move.log)] if move.log else []
+    lines += ["", *(f"* {commit.sha[:12]} {defuse(commit.subject)}" for commit in move.log)] if move.log else []
     lines += ["", move.compare_url] if move.compare_url else []
     return lines
 

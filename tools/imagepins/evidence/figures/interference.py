@@ -14,7 +14,7 @@ from typing import Any
 from imagepins.errors import UsageError
 from imagepins.evidence.figures.comparison import signed
 from imagepins.evidence.figures.records import iter_objects
-from imagepins.evidence.markup import inert, markdown_table
+from imagepins.markup import inert, markdown_table
 
 FINE_PERCENT = 10.0
 """A slowdown up to this looks fine; a median below it with a mean or p99 above it is called out."""

@@ -12,7 +12,7 @@ from imagepins.evidence.figures.metrics import Metric
 from imagepins.evidence.figures.report import show_figure
 from imagepins.evidence.figures.sides import Side
 from imagepins.evidence.figures.stats import Sample
-from imagepins.evidence.markup import defuse
+from imagepins.markup import defuse
 
 WIDTH = 900
 _LEFT, _RIGHT, _TOP = 210, 300, 70

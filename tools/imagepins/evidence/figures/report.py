@@ -9,7 +9,7 @@ from imagepins.evidence.figures.load import load_of, show_value
 from imagepins.evidence.figures.metrics import HEADLINE, Metric, find_metric
 from imagepins.evidence.figures.sides import Side
 from imagepins.evidence.figures.stats import Sample
-from imagepins.evidence.markup import inert, markdown_table
+from imagepins.markup import inert, markdown_table
 
 
 def comparison_markdown(comparison: Comparison) -> str:

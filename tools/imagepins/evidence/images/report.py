@@ -3,7 +3,7 @@
 from typing import Any
 
 from imagepins.evidence.images.difference import Difference, Row, Section, count_kinds
-from imagepins.evidence.markup import code, inert, markdown_table
+from imagepins.markup import code, inert, markdown_table
 
 MOST_ROWS = 40
 """Rows of a section that are shown; the rest are counted, and JSON has them all."""

@@ -13,8 +13,8 @@ from imagepins.bump.impact import Impact, impact
 from imagepins.bump.move import Move, Side
 from imagepins.bump.run import Outcome
 from imagepins.errors import UsageError
-from imagepins.evidence.markup import code, fenced, folded, inert, markdown_table
 from imagepins.evidence.request.sections import Part, fit
+from imagepins.markup import code, fenced, folded, inert, markdown_table
 from imagepins.pins.model import GitPin, PinSet
 
 BODY_LIMIT = 60_000
@@ -57,8 +57,11 @@ def read_verified(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         images = document["images"]
-        if not all(isinstance(image["checks"], list) and isinstance(image["target"], str) for image in images):
-            raise TypeError("images without checks")
+        checks = [check for image in images for check in image["checks"]]
+        if not all(isinstance(check, dict) for check in checks):
+            raise TypeError("checks of another kind")
+        if not all(isinstance(image["target"], str) for image in images):
+            raise TypeError("images without a target")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError) as error:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from imagepins.evidence.markup import code, inert, markdown_table
 from imagepins.evidence.request.arguments import Arg, Hidden, read_args, read_hidden
+from imagepins.markup import code, inert, markdown_table
 from imagepins.pins.model import GitPin, ImagePin, Pin, PinSet, UrlPin
 
 # How upstream ends the ARG of a pin of each kind, where it is not called as the pin's own ARG is.

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from imagepins.evidence.markup import code, defuse, fenced, folded, inert, markdown_table
+from imagepins.markup import code, defuse, fenced, folded, inert, markdown_table
 
 HOSTILE = [
     "fixes #12",
