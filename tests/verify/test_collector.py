@@ -47,6 +47,7 @@ def collect(tmp_path: Path) -> Callable[..., dict[str, Any]]:
             "texts": [],
             "packages": [],
             "distributions": [],
+            "programs": [],
             "records": f"{tmp_path}/records",
             "want_archs": False,
             "want_checkouts": False,
@@ -222,6 +223,12 @@ def test_import_that_prints_or_exits_does_not_disturb_the_answer(
     assert leaver["error"] == "SystemExit: 3"
 
 
+def test_environment_that_is_no_utf_8_is_told_with_escapes(collect: Callable[..., dict[str, Any]]) -> None:
+    document = collect(env={"ODD": os.fsdecode(b"a\xffb")})
+
+    assert document["env"]["ODD"] == "a\\xffb"
+
+
 def test_checkout_tells_head_and_changed_files_whoever_owns_it(
     collect: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -288,6 +295,7 @@ def test_time_limit_sends_what_was_found_by_then(tmp_path: Path, library: Callab
         "loads": [f"{tmp_path}/librccl.so.1"],
         "modules": [],
         "distributions": [],
+        "programs": [],
         "records": "",
         "want_archs": False,
         "want_checkouts": False,

@@ -34,6 +34,11 @@ def is_too_new(error: BaseException) -> bool:
     return "client version" in str(error) and "too new" in str(error)
 
 
+def has_no_device(error: BaseException) -> bool:
+    """Whether the engine refused because its machine has no such device; the checks then say that there is no GPU."""
+    return "gathering device information" in str(error)
+
+
 WRONG_PLATFORM = (
     "{ref}: its programs cannot start on this engine's platform (exec format error); "
     "verify it on an engine of its own platform, or install binfmt handlers (docker run --privileged tonistiigi/binfmt)"

@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from imagepins.errors import EngineError, ImagePinsError, RefError
@@ -116,15 +117,18 @@ def _keep(read: int, tell: Callable[[dict[str, Any]], None]) -> None:
 
 
 def _observe(client: APIClient, run: Run, tell: Callable[[dict[str, Any]], None], ended: threading.Event) -> None:
-    from imagepins.verify.client import connect, is_too_new
+    """Run, and run again where the engine refused for a reason that need not end it."""
+    from imagepins.verify.client import connect, has_no_device, is_too_new
     from imagepins.verify.container import observe
 
     try:
         observe(client, run, tell, ended)
     except Exception as error:
-        if not is_too_new(error):
-            raise
-        observe(connect("auto"), run, tell, ended)
+        if is_too_new(error):
+            return _observe(connect("auto"), run, tell, ended)
+        if has_no_device(error) and run.devices:
+            return _observe(client, replace(run, devices=()), tell, ended)
+        raise
 
 
 def _ended(read: int) -> threading.Event:

@@ -101,6 +101,15 @@ class Distribution(_Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Program(_Entry):
+    """A program on PATH."""
+
+    name: str
+    path: str
+    sha256: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Checkout(_Entry):
     """A kept git checkout; ``dirty`` lists changed files, None where nothing could tell."""
 
@@ -145,6 +154,7 @@ class Observed:
     loads: tuple[Load, ...] = ()
     packages: tuple[Package, ...] = ()
     distributions: tuple[Distribution, ...] = ()
+    programs: tuple[Program, ...] = ()
     checkouts: tuple[Checkout, ...] = ()
     records: tuple[Record, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -188,6 +198,7 @@ def _read(document: Mapping[str, Any]) -> Observed:
         loads=tuple(map(_load, loads)),
         packages=tuple(map(Package.read, document.get("packages", ()))),
         distributions=tuple(map(Distribution.read, document.get("distributions", ()))),
+        programs=tuple(map(Program.read, document.get("programs", ()))),
         checkouts=tuple(
             Checkout.read({**each, "dirty": dirty.get(each["path"])}) for each in document.get("checkouts", ())
         ),

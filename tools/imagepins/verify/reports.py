@@ -33,7 +33,7 @@ def as_json(reports: Sequence[Report], *, strict: bool) -> str:
         "ok": all(each.is_good(strict=strict) for each in reports),
         "images": list(map(_plain, reports)),
     }
-    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    return json.dumps(value, indent=2, default=str)
 
 
 def _plain(report: Report) -> dict[str, Any]:
@@ -48,6 +48,11 @@ def evidence(check: Check) -> str:
     """Rank, probe and file of a check, in one phrase."""
     parts = [check.rank.label if check.rank else "", check.how, check.file]
     return ", ".join(part for part in parts if part)
+
+
+def result(check: Check) -> str:
+    """How a check ended; of a skipped one also why, as nothing else tells it."""
+    return f"{MARKS[check.status]}: {check.cause}" if check.status is Status.SKIPPED else MARKS[check.status]
 
 
 def explain(report: Report, check: Check) -> str:
@@ -79,14 +84,14 @@ def table(report: Report) -> Table:
         grid.add_column(heading, overflow="fold")
     for check in report.checks:
         cells = [check.name, check.expected, check.found, evidence(check)]
-        grid.add_row(*map(Text, cells), Text(MARKS[check.status], style=STYLES.get(check.status, "yellow")))
+        grid.add_row(*map(Text, cells), Text(result(check), style=STYLES.get(check.status, "yellow")))
     return grid
 
 
 def plain_table(report: Report) -> str:
     """The same table as plain lines, for logs."""
     rows = [("check", "expected", "found", "evidence", "result")]
-    rows += [(c.name, c.expected, c.found, evidence(c), MARKS[c.status]) for c in report.checks]
+    rows += [(c.name, c.expected, c.found, evidence(c), result(c)) for c in report.checks]
     widths = [max(len(_line(row[i])) for row in rows) for i in range(4)]
     lines = ["  ".join([*(_line(row[i]).ljust(widths[i]) for i in range(4)), row[4]]) for row in rows]
     return "\n".join([report.target, *lines])

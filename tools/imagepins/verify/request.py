@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from imagepins.pins.model import AptPin, GitPin, PypiPin, Target
+from imagepins.pins.model import AptPin, GitPin, PypiPin, Target, UrlPin
 from imagepins.verify.claims import component_of
 from imagepins.verify.collector.walk import family_pattern
 from imagepins.verify.components import Component
@@ -38,6 +38,7 @@ def make_request(target: Target, *, seconds: int, load_seconds: int, want_device
         "modules": _modules(components, names),
         "texts": sorted({text for each in components for text in each.texts} | {each["file"] for each in questions}),
         "packages": [str(pin.apt) for pin in pins if isinstance(pin, AptPin)],
+        "programs": [str(pin.name) for pin in pins if isinstance(pin, UrlPin)],
         "distributions": sorted(re.sub(r"[-_.]+", "-", name).lower() for name in names),
         "records": RECORDS,
         "want_archs": bool(target.archs),

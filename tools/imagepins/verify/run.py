@@ -8,17 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from imagepins.errors import UsageError
+from imagepins.errors import RefError, UsageError
 from imagepins.pins.model import ImagePin, PinSet, Target
+from imagepins.verify.findings import Report
 from imagepins.verify.keeper import Keeper
 from imagepins.verify.outcome import NoAnswer
 from imagepins.verify.request import make_request
 from imagepins.verify.source import collector_source
-
-if TYPE_CHECKING:
-    from imagepins.verify.findings import Report
 
 GPU_DEVICES = ("/dev/kfd", "/dev/dri")
 
@@ -40,14 +38,20 @@ class Options:
 def verify_all(pins: PinSet, targets: tuple[Target, ...], options: Options, keeper: Keeper) -> Iterator[Report]:
     """Verify each target in turn, the first with ``keeper``.
 
-    Raises UsageError where options for one image are given with several.
+    Raises UsageError where options for one image are given with several, RefError where the only one is not there.
     """
     for name, value in (("--ref", options.ref), ("--save", options.save), ("--from", options.saved)):
         if value and len(targets) > 1:
             raise UsageError(f"{name} speaks of one image, but {len(targets)} are named; add IMAGE/VARIANT")
     for number, target in enumerate(targets):
         with closing(keeper if number == 0 else Keeper()) as mine:
-            yield verify_target(pins, target, options, mine)
+            try:
+                report = verify_target(pins, target, options, mine)
+            except RefError as error:
+                if len(targets) == 1:
+                    raise
+                report = Report(target=target.name, ref=target.tags[0], outcome="no-image", message=str(error))
+        yield report
 
 
 def verify_target(pins: PinSet, target: Target, options: Options, keeper: Keeper) -> Report:
@@ -103,8 +107,6 @@ def _judge(pins: PinSet, target: Target, options: Options, document: Mapping[str
 
 
 def _unanswered(target: Target, options: Options, error: NoAnswer) -> Report:
-    from imagepins.verify.findings import Report
-
     return Report(target=target.name, ref=options.ref or target.tags[0], outcome=error.outcome, message=str(error))
 
 

@@ -2,22 +2,31 @@
 
 from collections.abc import Iterator
 
-from imagepins.pins.model import AptPin, ImagePin, Pin, PinSet, PypiPin, Target
+from imagepins.pins.model import AptPin, ImagePin, Pin, PinSet, PypiPin, Target, UrlPin
 from imagepins.verify.checks.libraries import check_copies, check_present, check_record, with_cause
 from imagepins.verify.checks.making import pin_check
 from imagepins.verify.checks.packages import check_apt, check_pypi
-from imagepins.verify.claims import component_of, gather
+from imagepins.verify.claims import component_of, gather, record_of
 from imagepins.verify.findings import Check, Rank, Status
 from imagepins.verify.judge import judge
 from imagepins.verify.observed import Observed
+
+LAYERS = "layers of the image"
+BASE_MOVED = "the base has moved since the image was built"
 
 
 def check_pin(pin: Pin, target: Target, pins: PinSet, observed: Observed) -> Iterator[Check]:
     """All checks of one pin."""
     component = component_of(pin)
-    if isinstance(pin, ImagePin):
-        yield check_base(pin, pins, observed)
+    if not pin.is_complete:
+        cause = f"nobody knows its id yet; run tools/bump_pin {pin.name}"
+        yield pin_check(pin, pins, "pin", Status.UNPROVEN, expected="an id", found="none", cause=cause)
         return
+    if isinstance(pin, ImagePin):
+        yield check_base(pin, target, pins, observed)
+        return
+    if isinstance(pin, UrlPin) and record_of(pin, observed) is None:
+        yield check_download(pin, pins, observed)
     if component and component.libraries and not isinstance(pin, PypiPin):
         yield from check_present(pin, component, pins, observed)
     for check in judge(pin, pins, gather(pin, observed)):
@@ -31,30 +40,47 @@ def check_pin(pin: Pin, target: Target, pins: PinSet, observed: Observed) -> Ite
         yield from check_copies(pin, family, target, pins, observed)
 
 
-def check_base(pin: ImagePin, pins: PinSet, observed: Observed) -> Check:
+def check_base(pin: ImagePin, target: Target, pins: PinSet, observed: Observed) -> Check:
     """The image must begin with the layers of its base, where the base is here to compare with."""
-    facts = observed.image.bases.get(pin.value, {})
-    layers = list(facts.get("layers", ()))
-    origin = str(facts.get("origin", ""))
-    if not layers:
+    if not _layers(pin, observed):
+        cause = "the base is not on this engine, so its layers cannot be compared"
+        return pin_check(pin, pins, "base", Status.UNPROVEN, expected=pin.value, found="not here", cause=cause)
+    if _is_base(pin, observed):
+        origin = observed.image.bases[pin.value].get("origin", "unknown")
+        found = f"its {len(_layers(pin, observed))} layers ({origin})"
+        return pin_check(pin, pins, "base", Status.PASSED, expected=pin.value, found=found, rank=Rank.FILE, how=LAYERS)
+    others = [each for each in target.all_pins.values() if isinstance(each, ImagePin) and _is_base(each, observed)]
+    status = Status.UNPROVEN if others else Status.FAILED
+    cause = "built on another; what is copied out of an image leaves no trace of it" if others else BASE_MOVED
+    found = f"the layers of {others[0].value}" if others else "other layers"
+    return pin_check(
+        pin, pins, "base", status, expected=pin.value, found=found, rank=Rank.FILE, how=LAYERS, cause=cause
+    )
+
+
+def _layers(pin: ImagePin, observed: Observed) -> list[str]:
+    return list(observed.image.bases.get(pin.value, {}).get("layers", ()))
+
+
+def _is_base(pin: ImagePin, observed: Observed) -> bool:
+    layers = _layers(pin, observed)
+    return bool(layers) and observed.image.layers[: len(layers)] == layers
+
+
+def check_download(pin: UrlPin, pins: PinSet, observed: Observed) -> Check:
+    """A downloaded program must be the one that was pinned; of an archive only its build record can tell."""
+    same = next((each for each in observed.programs if each.name == pin.name and each.sha256 == pin.sha256), None)
+    if same:
         return pin_check(
             pin,
             pins,
-            "base",
-            Status.UNPROVEN,
-            expected=pin.value,
-            found="not here",
-            cause="the base is not here to compare",
+            "file",
+            Status.PASSED,
+            expected=str(pin.sha256),
+            found=same.sha256,
+            rank=Rank.FILE,
+            file=same.path,
+            how="sha256",
         )
-    is_base = observed.image.layers[: len(layers)] == layers
-    return pin_check(
-        pin,
-        pins,
-        "base",
-        Status.PASSED if is_base else Status.FAILED,
-        expected=pin.value,
-        found=f"its {len(layers)} layers ({origin})" if is_base else "other layers",
-        rank=Rank.FILE,
-        how="layers of the image",
-        cause="" if is_base else "the base has moved since the image was built",
-    )
+    cause = "no program of this name has this checksum: an archive, or a file that does not stay"
+    return pin_check(pin, pins, "file", Status.UNPROVEN, expected=str(pin.sha256), found="unknown", cause=cause)

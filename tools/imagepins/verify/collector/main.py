@@ -18,7 +18,7 @@ from imagepins.verify.collector.children import Child, call, describe, execute, 
 from imagepins.verify.collector.libraries import describe_libraries, describe_objects
 from imagepins.verify.collector.loads import ask_module, load_code, load_library
 from imagepins.verify.collector.modules import find_modules
-from imagepins.verify.collector.packages import distributions, dpkg_packages
+from imagepins.verify.collector.packages import distributions, dpkg_packages, programs
 from imagepins.verify.collector.paths import read_text, shown
 from imagepins.verify.collector.records import read_records
 from imagepins.verify.collector.walk import walk
@@ -44,6 +44,7 @@ def collect(request: dict[str, Any], document: dict[str, Any]) -> None:
     document["objects"] = describe_objects(found.objects)
     document["packages"] = dpkg_packages(request["packages"])
     document["distributions"] = distributions(found.distributions, request["distributions"])
+    document["programs"] = programs(request["programs"])
     document["texts"] = {shown(path): read_text(path) for path in found.texts[:TEXTS]}
     asked = start_questions(request, found.texts)
     document["records"] = read_records(request["records"])
@@ -154,7 +155,11 @@ def main(argv: list[str]) -> None:
         answer_as_child(mode, int(mark), request)
     begin = time.monotonic()
     document: dict[str, Any] = {"format": "imagepins-observed", "version": 1, "errors": []}
-    document.update(python=".".join(map(str, sys.version_info[:3])), user=os.getuid(), env=dict(os.environ))
+    document.update(
+        python=".".join(map(str, sys.version_info[:3])),
+        user=os.getuid(),
+        env={shown(key): shown(value) for key, value in os.environ.items()},
+    )
     signal.signal(signal.SIGALRM, on_alarm)
     signal.alarm(request["seconds"])
     try:

@@ -6,6 +6,7 @@ import os
 import re
 
 from imagepins.verify.collector.paths import canonical, read_bytes, read_text, shown
+from imagepins.verify.collector.records import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,3 +107,11 @@ def changed_files(site: str, record: str) -> list[str]:
         if not is_same:
             changed.append(f"{shown(full)} differs")
     return changed[:20]
+
+
+def programs(names: Iterable[str]) -> list[dict[str, Any]]:
+    """Programs of these names on PATH, with their sha256."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    paths = {canonical(os.path.join(folder, name)): name for name in names for folder in folders}
+    found = [(path, name) for path, name in paths.items() if os.path.isfile(path)]
+    return [{"name": name, "path": shown(path), "sha256": digest(path)} for path, name in found]
