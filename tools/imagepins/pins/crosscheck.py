@@ -3,12 +3,14 @@
 Works on the tree, not on the model, so that these findings come together with those of the schema.
 """
 
+import re
 from collections.abc import Iterator
 from datetime import date
 
 from imagepins.pins import archs
 from imagepins.pins import text as yaml
 from imagepins.pins.conditions import parse as parse_condition
+from imagepins.pins.scalars import PLACEHOLDER
 from imagepins.pins.schema import nearest
 from imagepins.pins.text import Finding, Text, Value
 
@@ -61,6 +63,8 @@ def _check_image(name: Text, image: Value, pins: dict[Text, Value], gates: dict[
     for field in ("gates", "require_gates"):
         yield from _unknown(_items(_get(image, field)), gates, f"{key}.{field}", "gate")
     yield from _unknown_archs(_get(image, "archs"), f"{key}.archs")
+    roles = [str(name) for name in _items(_get(image, "pins")) if isinstance(name, Text)]
+    yield from _unknown_in_tags(_get(image, "tags"), f"{key}.tags", roles)
     variants = _entries(_get(image, "variants"))
     if isinstance(found := _get(image, "variants"), yaml.Mapping) and not variants:
         yield _at(found, f"{key}.variants", "an image has at least one variant")
@@ -68,12 +72,20 @@ def _check_image(name: Text, image: Value, pins: dict[Text, Value], gates: dict[
         place = f"{key}.variants.{variant_name}"
         yield from _unknown(tuple(_entries(_get(variant, "pins")).values()), pins, f"{place}.pins", "pin")
         yield from _unknown_archs(_get(variant, "archs"), f"{place}.archs")
+        own = [str(name) for name in _entries(_get(variant, "pins"))]
+        yield from _unknown_in_tags(_get(variant, "tags"), f"{place}.tags", [*roles, *own])
 
 
 def _unknown(names: tuple[Value, ...], known: dict[Text, Value], key: str, noun: str) -> Iterator[Finding]:
     for name in names:
         if isinstance(name, Text) and name not in known:
             yield _at(name, key, f"no {noun} '{name}'{nearest(name, [*known])}")
+
+
+def _unknown_in_tags(tags: Value | None, key: str, roles: list[str]) -> Iterator[Finding]:
+    for tag in (each for each in _items(tags) if isinstance(each, Text)):
+        for name in (each for each in re.findall(PLACEHOLDER, tag) if each not in roles):
+            yield _at(tag, key, f"the image has no pin '{name}'{nearest(name, roles)}")
 
 
 def _unknown_archs(value: Value | None, key: str) -> Iterator[Finding]:

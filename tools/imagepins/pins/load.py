@@ -1,5 +1,6 @@
 """pins.yaml → PinSet, or every finding at once."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from imagepins.pins.conditions import Condition
 from imagepins.pins.conditions import parse as parse_condition
 from imagepins.pins.consistency import inconsistencies
 from imagepins.pins.crosscheck import cross_check
+from imagepins.pins.scalars import PLACEHOLDER
 from imagepins.pins.schema import check
 from imagepins.pins.text import Findings, Text
 
@@ -101,7 +103,7 @@ class _Builder:
             env_vars=tuple({each.name: each for each in _env(image.get("env")) + _env(variant.get("env"))}.values()),
             gates=tuple(self.gates[gate] for gate in _texts(image.get("gates"))),
             require_gates=_texts(image.get("require_gates")),
-            tags=_texts(both.get("tags")) or (f"{name}:{variant_name}",),
+            tags=tuple(_tag(tag, roles) for tag in _texts(both.get("tags"))) or (f"{name}:{variant_name}",),
             platform=_text(both["platform"]) if "platform" in both else model.DEFAULT_PLATFORM,
             python=_text(image["python"]) if "python" in image else "python3",
             loads=_texts(image.get("loads")),
@@ -139,6 +141,18 @@ def _pin(name: Text, item: yaml.Value) -> model.Pin:
             case _:
                 values[RENAMED.get(key, key)] = _text(value)
     return PIN_TYPES[kind](name=name, **values)
+
+
+def _tag(tag: Text, roles: Mapping[str, model.Pin]) -> str:
+    """The tag with the versions of the pins it names; a version is written without the v of its tag."""
+
+    def value(match: re.Match[str]) -> str:
+        pin = roles[match[1]]
+        track = pin.track if isinstance(pin, model.GitPin) else None
+        known = pin.component_version or (track.tag if track else None)
+        return re.sub(r"^v(?=\d)|[^\w.-]", "", str(known)) if known else "unknown"
+
+    return re.sub(PLACEHOLDER, value, tag) if "{" in tag else tag
 
 
 def _patch(item: yaml.Value) -> model.Patch:

@@ -78,7 +78,11 @@ REPOSITORY = Scalar(
     lambda text: "write the tag under 'tag:'" if ":" in text else None,
 )
 TAG = Scalar("an image tag", r"\w[\w.-]{0,127}")
-IMAGE_REF = Scalar("an image ref with a tag, e.g. rocm/vllm-dev:base", rf"(?:{REPOSITORY.pattern}):{TAG.pattern}")
+PLACEHOLDER = r"\{([a-z0-9][a-z0-9._-]*)\}"
+IMAGE_REF = Scalar(
+    "an image ref with a tag, e.g. rocm/vllm-dev:base or app:v{pin}",
+    rf"(?:{REPOSITORY.pattern}):(?:\w|{PLACEHOLDER})(?:[\w.-]|{PLACEHOLDER}){{0,127}}",
+)
 PLATFORM = Scalar("a platform, e.g. linux/amd64", r"[a-z0-9]+/[a-z0-9_]+(?:/[a-z0-9]+)?")
 PACKAGE = Scalar("a Python package name", r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 APT_PACKAGE = Scalar("a Debian package name", r"[a-z0-9][a-z0-9+.-]+")

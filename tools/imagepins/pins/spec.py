@@ -120,7 +120,10 @@ SHARED = {
     "archs": Field(ListOf(s.ARCH), "GPU architectures the image is built for."),
     "args": Field(MapOf(s.ARG_NAME, s.ENV_VALUE), "Plain ARG values that are not pins."),
     "env": Field(MapOf(s.ENV_NAME, ENV), "ENV of the image."),
-    "tags": Field(ListOf(s.IMAGE_REF), "Tags of the built image; default NAME:VARIANT."),
+    "tags": Field(
+        ListOf(s.IMAGE_REF),
+        "Tags of the built image; default NAME:VARIANT. {PIN} stands for that pin's version or tag.",
+    ),
     "platform": Field(s.PLATFORM, "Platform to build for; default linux/amd64."),
 }
 VARIANT = Record(
