@@ -261,6 +261,13 @@ def test_a_dry_run_tells_what_to_expect_and_builds_nothing(bisect: Bisect, plant
     assert not (planted.pins.parent / "build").exists()
 
 
+def test_a_hold_on_the_pin_does_not_keep_it_from_being_bisected(bisect: Bisect, planted: Planted) -> None:
+    text = planted.pins.read_text().replace("path: lib,", "path: lib, hold: until the regression is found,")
+    planted.pins.write_text(text)
+    assert bisect("--dry-run")[0] == 0
+    assert planted.pins.read_text() == text
+
+
 def test_refs_in_the_wrong_order_and_pins_without_history_are_refused(planted: Planted) -> None:
     argv = ["--pins", str(planted.pins), "--", "true"]
     assert run_command(bisect_command, ["small", "lib", "main", planted.commits[0], *argv], name="bisect") == 3

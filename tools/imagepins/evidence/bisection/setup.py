@@ -10,7 +10,8 @@ from imagepins.evidence.bisection.history import History
 from imagepins.evidence.bisection.trying import Command
 from imagepins.gitrepo.cache import cache_root
 from imagepins.gitrepo.url import parse_mirrors
-from imagepins.pins.load import load
+from imagepins.pins.edit import remove_key, splice
+from imagepins.pins.load import load, loads
 
 
 def make_project(pins_path: Path, image: str, pin: str) -> Project:
@@ -22,6 +23,9 @@ def make_project(pins_path: Path, image: str, pin: str) -> Project:
     held = {str(each.name) for each in targets[0].all_pins.values()}
     if pinset.pin(pin).name not in held:
         raise UsageError(f"{targets[0].name} does not hold pin '{pin}', only {', '.join(sorted(held))}")
+    if pinset.pin(pin).hold:
+        # A hold keeps people from moving the pin; here it only moves in images that bear no tag.
+        pinset = loads(splice(pinset.text, [remove_key(pinset.text, ["pins", pin], "hold")]), pinset.path)
     options = Options(cache=cache_root(), mirrors=parse_mirrors(os.environ.get("IMAGEPINS_MIRRORS", "")))
     return Project(pinset, pins_path, targets[0].name, pin, options)
 
