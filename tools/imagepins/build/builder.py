@@ -8,7 +8,8 @@ from imagepins.engine.usable import require_engine
 from imagepins.errors import EngineError
 from imagepins.process import ProcessFailed, run
 
-CHECK_SECONDS = 30.0
+CHECK_SECONDS = 120.0
+"""How long a builder may take to be there: a pool in a cluster may have to start its pods first."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,12 @@ def check_builder(name: str | None) -> Builder:
         raise EngineError(f"{shown}: {error.reason}; choose another with --builder (docker buildx ls)") from error
     if done.code != 0:
         raise EngineError(f"{shown}: {done.stderr.strip()}; choose another with --builder (docker buildx ls)")
-    found = dict(re.findall(r"^(Name|Driver|Status|Error): +(.*)$", done.stdout, re.MULTILINE))
-    if found.get("Status") != "running":
-        state = found.get("Error") or found.get("Status") or "it says nothing of its state"
+    found = re.findall(r"^(Driver|Status|Error): +(.*)$", done.stdout, re.MULTILINE)
+    # A builder of several nodes works while one of them runs.
+    if ("Status", "running") not in found:
+        state = dict(found).get("Error") or dict(found).get("Status") or "it says nothing of its state"
         raise EngineError(f"{shown} is not running: {state}; choose another with --builder (docker buildx ls)")
-    driver = found.get("Driver", "")
+    driver = dict(found).get("Driver", "")
     return Builder(name or "", driver, is_elsewhere=driver == "docker" and not _is_current(name or ""))
 
 

@@ -32,16 +32,18 @@ class PlainDisplay:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._shown: dict[str, str] = {}
+        self._shown: dict[str, set[int]] = {}
 
     def started(self, name: str) -> None:
+        self._shown.pop(name, None)
         self._print(f"{name}: building")
 
     def progress(self, name: str, events: Events) -> None:
-        step = events.running
-        if step and not step.is_internal and self._shown.get(name) != step.name:
-            self._shown[name] = step.name
-            self._print(f"{name}: {shorten(step.name)}")
+        shown = self._shown.setdefault(name, set())
+        for step in events.instructions():
+            if step.started and step.number not in shown:
+                shown.add(step.number)
+                self._print(f"{name}: {shorten(step.name)}")
 
     def ended(self, name: str, text: str) -> None:
         self._print(f"{name}: {text}")

@@ -68,6 +68,10 @@ class Events:
             yield f"WARNING: {_decode(warning.get('short'))}"
             yield from (f"  {_decode(detail)}" for detail in warning.get("detail") or ())
 
+    def instructions(self) -> list[Step]:
+        """Steps that stand in a Dockerfile."""
+        return [step for step in self.steps.values() if not step.is_internal]
+
     @property
     def running(self) -> Step | None:
         """The instruction that started last and has not ended, else any such step."""
@@ -85,7 +89,7 @@ class Events:
     @property
     def cache_hits(self) -> tuple[int, int]:
         """Instructions that were cached, and all instructions."""
-        done = [step for step in self.steps.values() if step.completed and not step.is_internal]
+        done = [step for step in self.instructions() if step.completed]
         return sum(step.is_cached for step in done), len(done)
 
     @property
