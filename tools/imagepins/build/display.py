@@ -40,7 +40,8 @@ class PlainDisplay:
 
     def progress(self, name: str, events: Events) -> None:
         shown = self._shown.setdefault(name, set())
-        for step in events.instructions():
+        # Within one event several steps may have begun, announced in no order.
+        for step in sorted(events.instructions(), key=lambda each: each.started):
             if step.started and step.number not in shown:
                 shown.add(step.number)
                 self._print(f"{name}: {shorten(step.name)}")
