@@ -16,10 +16,10 @@ pytestmark = pytest.mark.engine
 
 
 def test_elsewhere_each_step_is_one_plain_line_on_stderr(project: "Project") -> None:
-    project.write({"app": "FROM debian:trixie-slim\nRUN true\nRUN echo two\n"})
+    project.write({"app": f"FROM debian:trixie-slim\nRUN : {project.prefix} 1\nRUN : {project.prefix} 2\n"})
     ran = project.run("build")
     lines = [line for line in ran.err.splitlines() if line.startswith(f"{project.name('app')}: [")]
-    assert [line.partition("] ")[2] for line in lines] == ["RUN true", "RUN echo two"]
+    assert [line.partition("] ")[2] for line in lines] == [f"RUN : {project.prefix} {n}" for n in (1, 2)]
     assert "\x1b" not in ran.err
     assert ran.out.count("\n") == 1
 
