@@ -187,6 +187,40 @@ def test_an_image_that_is_nowhere_is_told(diff: Run, images: tuple[str, str]) ->
     assert "localhost:1/nothing:1: no such image here" in err
 
 
+def test_saved_documents_are_compared_without_an_engine(
+    diff: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    paths = []
+    for name, version in (("old", "2.13.4"), ("new", "2.14.0")):
+        library = {"family": "librccl.so", "path": "/usr/lib/librccl.so.1", "literals": {"version": [version]}}
+        document = {"format": "imagepins-observed", "version": 1, "image": {"ref": name}, "libraries": [library]}
+        document["packages"] = [{"name": "librccl1", "version": version}]
+        (tmp_path / f"{name}.json").write_text(json.dumps(document))
+        paths.append(str(tmp_path / f"{name}.json"))
+    code, out, _ = diff(*paths)
+    assert code == 0
+    assert re.search(r"`librccl1` +\| 2.13.4 +\| 2.14.0", out)
+    assert re.search(r"`/usr/lib/librccl.so.1` +\| 2.13.4, 0 B +\| 2.14.0, 0 B", out)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"format": "other"}'])
+def test_a_file_that_is_no_saved_document_is_refused(text: str, diff: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(text)
+    code, out, err = diff(str(tmp_path / "x.json"), str(tmp_path / "x.json"))
+    assert (code, out) == (2, "")
+    assert "x.json" in err
+
+
+@pytest.mark.engine
+def test_an_interpreter_that_prints_something_else_is_told(diff: Run, tmp_path: Path) -> None:
+    ref = "imagepins-test-diff:odd"
+    (tmp_path / "python3").write_text("#!/bin/sh\necho hello\n")
+    (tmp_path / "Dockerfile").write_text("FROM debian:trixie-slim\nCOPY --chmod=755 python3 /usr/bin/python3\n")
+    run(["docker", "buildx", "build", "--load", "--quiet", "--tag", ref, str(tmp_path)], timeout=120)
+    assert "printed something else than what it was asked for" in diff(ref, ref)[1]
+
+
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Debian's docker-registry on a free port of loopback."""

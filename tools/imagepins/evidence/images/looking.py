@@ -52,5 +52,8 @@ def list_contents(ref: str, *, python: str, with_content: bool) -> dict[str, Any
         return f"{ref}: {python}: {(error.output.strip() or error.reason).splitlines()[-1]}"
     finally:
         remove(name)
-    document: dict[str, Any] = json.loads(done.stdout.split(mark)[1])
+    try:
+        document: dict[str, Any] = json.loads(done.stdout.split(mark)[1])
+    except (IndexError, ValueError):
+        return f"{ref}: {python} printed something else than what it was asked for"
     return document
