@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from imagepins.build.display import display
 from imagepins.build.failure import describe_failure
+from imagepins.build.one import Settings
 from imagepins.build.run import Job, Options, Run, settings
 from imagepins.errors import BuildFailed
 from imagepins.plan.graph import Node
@@ -39,7 +40,9 @@ def build_twice(job: Job, node: Node, options: Options) -> Reproduced:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
-        first, second = (_build(job, node, options, folder / f"{number}.tar") for number in (1, 2))
+        # One reading of commit and time for both: somebody may commit in between.
+        with settings(job, replace(options, no_cache=True)) as base:
+            first, second = (_build(job, node, base, folder / f"{number}.tar") for number in (1, 2))
         return compare(first, second)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -54,8 +57,8 @@ def compare(first: Path, second: Path) -> Reproduced:
         return Reproduced(digests, tuple(_differences(one, other, digests)))
 
 
-def _build(job: Job, node: Node, options: Options, path: Path) -> Path:
-    with settings(job, replace(options, no_cache=True)) as base, display() as shown:
+def _build(job: Job, node: Node, base: Settings, path: Path) -> Path:
+    with display() as shown:
         run = Run(job, replace(base, output=OUTPUT.format(path=path)), shown)
         outcome = run.work(node, Event())
     if outcome.cause:
