@@ -45,11 +45,12 @@ Measure = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def standin() -> str:
+def standin() -> Iterator[str]:
     """The image with the stand-in server and client."""
     context = Path(__file__).parent / "standin"
     run(["docker", "buildx", "build", "--load", "--quiet", "--tag", REF, str(context)], timeout=120)
-    return REF
+    yield REF
+    run(["docker", "rmi", "--force", REF], check=False)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -140,6 +141,15 @@ def diff(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
         return code, out, err
 
     return one
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_images_left() -> Iterator[None]:
+    """What the tests of this file built goes with them."""
+    yield
+    if shutil.which("docker"):
+        listed = run(["docker", "images", "--format", "{{.Repository}}:{{.Tag}}", "imagepins-test-diff"], check=False)
+        run(["docker", "rmi", "--force", *listed.stdout.split()], check=False)
 
 
 @pytest.fixture(scope="session")
