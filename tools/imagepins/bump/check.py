@@ -7,15 +7,13 @@ from pathlib import Path
 
 from imagepins.bump.dockerfile import arg_values
 from imagepins.bump.hidden import hidden_literals
+from imagepins.bump.review import GRACE_DAYS, days_overdue
 from imagepins.errors import PinsError
 from imagepins.files import shared
 from imagepins.pins.load import load
-from imagepins.pins.model import GitPin, Pin, PinSet, Track
+from imagepins.pins.model import GitPin, PinSet, Track
 from imagepins.render.dockerfile import broken_constraints, render_all
 from imagepins.render.freshness import difference, read, stale, strays
-
-GRACE_DAYS = 14
-"""Days from ``review_by`` during which a pin is warned about; then it fails."""
 
 
 @dataclass(frozen=True)
@@ -123,17 +121,6 @@ def _reviews(pinset: PinSet, today: datetime.date) -> Iterator[Problem]:
             place = pinset.place(pin.review_by or pin.name)
             message = f"pin '{pin.name}' was to be reviewed by {pin.review_by}, {overdue} days ago"
             yield Problem("review", place, message, is_failure=overdue > GRACE_DAYS)
-
-
-def days_overdue(pin: Pin, today: datetime.date) -> int | None:
-    """Days since ``review_by``, or None where there is none or it is still to come. Raises PinsError for no date."""
-    if pin.review_by is None:
-        return None
-    try:
-        days = (today - datetime.date.fromisoformat(pin.review_by)).days
-    except ValueError:
-        raise PinsError(f"pin '{pin.name}': review_by {pin.review_by} is not in the calendar") from None
-    return days if days > 0 else None
 
 
 def _incomplete(pinset: PinSet) -> Iterator[Problem]:

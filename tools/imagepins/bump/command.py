@@ -1,25 +1,21 @@
 """Options of ``tools/bump_pin`` → the one thing they ask for."""
 
-import datetime
-import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from imagepins.bump import report
-from imagepins.bump.commit import commit_files, prepare_branch
-from imagepins.bump.move import Options
-from imagepins.bump.run import Outcome, Request, bump, read_pins
-from imagepins.errors import CheckFailed, NetworkError, UsageError
-from imagepins.files import shared
+from imagepins.bump.move import Options, Request
+from imagepins.bump.questions import members, print_json, tell_check, tell_outdated
+from imagepins.bump.source import read_pins
+from imagepins.errors import UsageError
 from imagepins.gitrepo.cache import cache_root
 from imagepins.gitrepo.hosting import Hosting
 from imagepins.gitrepo.url import parse_mirrors
-from imagepins.pins.model import PinSet
-from imagepins.pins.schema import nearest
+
+if TYPE_CHECKING:
+    from imagepins.bump.run import Outcome
 
 
 def run(
@@ -41,9 +37,9 @@ def run(
     options = make_options(**permissions)
     _check_usage(name, group, everything=everything, outdated=outdated, check=check)
     if check:
-        return _check(pins_path, as_json=as_json)
+        return tell_check(pins_path, as_json=as_json)
     if outdated:
-        return _outdated(pins_path, name, group, options, as_json=as_json)
+        return tell_outdated(pins_path, name, group, options, as_json=as_json)
     request = make_request(pins_path, name, ref, group, everything=everything)
     outcome, made = carry_out(pins_path, request, options, dry_run=dry_run, commit=commit, branch=branch)
     tell(outcome, pins_path.parent, dry_run=dry_run, as_json=as_json, commit=made)
@@ -68,8 +64,11 @@ def make_options(
 
 def carry_out(
     pins_path: Path, request: Request, options: Options, *, dry_run: bool, commit: bool, branch: str | None
-) -> tuple[Outcome, str | None]:
+) -> "tuple[Outcome, str | None]":
     """Move the pins and, where asked for, commit that; the outcome and the commit."""
+    from imagepins.bump.commit import commit_files, prepare_branch
+    from imagepins.bump.run import bump
+
     wants_commit = (commit or branch is not None) and not dry_run
     if wants_commit:
         prepare_branch(pins_path.parent, branch)
@@ -78,44 +77,9 @@ def carry_out(
     return outcome, made
 
 
-def exit_code(outcome: Outcome) -> int:
+def exit_code(outcome: "Outcome") -> int:
     """0, or the worst exit code of what could not be moved."""
     return max((error.exit_code for _, error in outcome.failed), default=0)
-
-
-def _check(pins_path: Path, *, as_json: bool) -> int:
-    from imagepins.bump.check import check
-
-    problems = check(pins_path, datetime.date.today())
-    failures = sum(problem.is_failure for problem in problems)
-    if as_json:
-        _print_json({"problems": [asdict(problem) for problem in problems], "failures": failures})
-    else:
-        for problem in problems:
-            sys.stdout.write(f"{problem.place}: {'' if problem.is_failure else 'warning: '}{problem.message}\n")
-            sys.stdout.write(problem.diff)
-        sys.stderr.write(f"{failures} to put right, {len(problems) - failures} to know of\n")
-    return 1 if failures else 0
-
-
-def _outdated(pins_path: Path, name: str | None, group: str | None, options: Options, *, as_json: bool) -> int:
-    from imagepins.bump.outdated import outdated
-    from imagepins.bump.report import statuses_as_text
-
-    with shared(pins_path):
-        pinset = read_pins(pins_path, None)
-    names = [name] if name else list(_members(pinset, group)) if group else list(map(str, pinset.pins))
-    found = outdated(pinset, names, options, datetime.date.today())
-    needs = [status for status in found if status.attention]
-    unknown = [status for status in found if status.unknown]
-    if as_json:
-        _print_json({"pins": [{**asdict(each), "words": each.words} for each in found], "attention": len(needs)})
-    else:
-        sys.stdout.write(statuses_as_text(found))
-        sys.stderr.write(f"{len(found)} pins, {len(needs)} need attention, {len(unknown)} not known\n")
-    if needs:
-        return CheckFailed.exit_code
-    return NetworkError.exit_code if unknown and not options.offline else 0
 
 
 def _check_usage(name: str | None, group: str | None, *, everything: bool, outdated: bool, check: bool) -> None:
@@ -134,29 +98,21 @@ def make_request(pins_path: Path, name: str | None, ref: str | None, group: str 
     pinset = read_pins(pins_path, None)
     if everything:
         return Request(dict.fromkeys(map(str, pinset.pins)), is_lenient=True)
-    refs: Mapping[str, str | None] = dict.fromkeys(_members(pinset, group or ""))
+    refs: Mapping[str, str | None] = dict.fromkeys(members(pinset, group or ""))
     if name and name not in refs:
         raise UsageError(f"{pinset.path}: pin '{name}' is not in group '{group}' ({', '.join(refs)})")
     return Request({**refs, name: ref} if name else refs)
 
 
-def _members(pinset: PinSet, group: str) -> tuple[str, ...]:
-    if group not in pinset.groups:
-        raise UsageError(f"{pinset.path}: no group '{group}'{nearest(group, pinset.groups)}")
-    return tuple(map(str, pinset.groups[group]))
-
-
-def tell(outcome: Outcome, root: Path, *, dry_run: bool, as_json: bool, commit: str | None) -> None:
+def tell(outcome: "Outcome", root: Path, *, dry_run: bool, as_json: bool, commit: str | None) -> None:
     """Print the report of a bump."""
+    from imagepins.bump import report
+
     if as_json:
-        _print_json({**report.as_json(outcome, root, dry_run=dry_run), "commit": commit})
+        print_json({**report.as_json(outcome, root, dry_run=dry_run), "commit": commit})
         return
     sys.stdout.write(report.as_text(outcome, root, dry_run=dry_run) + "\n")
     if dry_run:
         sys.stdout.write(report.diff(outcome, root))
     if commit:
         sys.stdout.write(f"committed as {commit[:12]}\n")
-
-
-def _print_json(document: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(document, indent=2) + "\n")

@@ -6,13 +6,16 @@ The user's own git configuration applies: signing, hooks, identity. Their other 
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from imagepins import process
 from imagepins.bump.move import Move
-from imagepins.bump.run import Outcome
 from imagepins.errors import CheckFailed, UsageError
 from imagepins.gitrepo.resolve import short_name
 from imagepins.markup import defuse
+
+if TYPE_CHECKING:
+    from imagepins.bump.run import Outcome
 
 COMMIT_SECONDS = 300.0
 """Hooks of the user may run linters and tests."""
@@ -34,7 +37,17 @@ def prepare_branch(root: Path, branch: str | None) -> None:
         raise UsageError(f"branch {branch} exists already; name another")
 
 
-def commit_files(root: Path, outcome: Outcome, branch: str | None) -> str:
+def check_clean(root: Path, paths: Sequence[Path]) -> None:
+    """Refuse to commit a file in which the user has changes of their own. Raises UsageError."""
+    status = process.run(
+        ["git", "status", "--porcelain", "--untracked-files=no", "--", *map(str, paths)], cwd=root
+    ).stdout
+    if status.strip():
+        names = ", ".join(line[3:] for line in status.splitlines())
+        raise UsageError(f"{names}: changed and not committed; commit or stash that first, or leave out --commit")
+
+
+def commit_files(root: Path, outcome: "Outcome", branch: str | None) -> str:
     """Commit what ``outcome`` wrote and return the new commit. Raises CheckFailed with what git or a hook said."""
     paths = [str(path) for path in outcome.written]
     moves = outcome.proposal.moves

@@ -13,6 +13,10 @@ from imagepins.gitrepo.url import web_url
 from imagepins.pins.model import GitPin, Patch
 
 
+class NothingChanged(RefError):
+    """Nothing under the pin's path differs between the two commits."""
+
+
 def add_facts(move: Move, pin: GitPin, repository: Repository, options: Options, *, old: str | None) -> Move:
     """Add what can be found; what cannot goes to ``unchecked``.
 
@@ -44,7 +48,7 @@ def _check_paths(move: Move, pin: GitPin, repository: Repository, options: Optio
     if missing:
         raise RefError(f"{move.pin}: {', '.join(missing)} is not there in {new[:12]}; correct 'path', or say --force")
     if old and all(entries[here, path] == entries[known[old].tree, path] for path in pin.path):
-        raise RefError(
+        raise NothingChanged(
             f"{move.pin}: nothing under {', '.join(pin.path)} differs between {old[:12]} and {new[:12]}; "
             "say --force to move it all the same"
         )

@@ -28,6 +28,14 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Request:
+    """Pins to move, each with its ref (None: what it tracks). ``is_lenient`` skips what is held or unchanged."""
+
+    refs: Mapping[str, str | None]
+    is_lenient: bool = False
+
+
+@dataclass(frozen=True)
 class Change:
     """One key of a pin gets another value (None: is taken out). ``after`` is the key behind which a new one goes."""
 
@@ -46,6 +54,14 @@ class Side:
     author: str | None = None
     subject: str | None = None
     version: str | None = None
+
+
+def identity(side: Side) -> str:
+    """What tells one side from another, as short as people write it."""
+    identity = side.id or "nothing"
+    # A commit or digest is told apart by its beginning; a version is shown whole.
+    short = identity[:19] if identity.startswith("sha256:") else identity[:12] if len(identity) >= 40 else identity
+    return f"{short} ({side.tag})" if side.tag else short
 
 
 @dataclass(frozen=True, kw_only=True)

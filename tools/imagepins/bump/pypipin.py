@@ -48,7 +48,9 @@ def propose_pypi(pin: PypiPin, ref: str | None, options: Options) -> Move:
     known = releases(pin.pypi, [str(pin.index)] if pin.index else configured_indexes())
     chosen = _newest(known, pin) if ref is None else _exact(known, ref.strip(), pin)
     text = str(chosen.version) if ref is None else ref.strip().removeprefix("v")
-    notes = () if chosen.yanked is None else (f"version {text} was yanked: {chosen.yanked or 'no reason given'}",)
+    notes: tuple[str, ...] = (
+        () if chosen.yanked is None else (f"version {text} was yanked: {chosen.yanked or 'no reason given'}",)
+    )
     if ref is None:
         notes = _about_pinned(known, pin)
     changes = (Change("version", text),) if text != pin.version else ()

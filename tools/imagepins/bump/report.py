@@ -4,15 +4,12 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from difflib import unified_diff
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from imagepins.bump.impact import Impact, impact
-from imagepins.bump.move import Move, Side
+from imagepins.bump.move import Move, Side, identity
 from imagepins.bump.run import Outcome
 from imagepins.gitrepo.resolve import short_name
-
-if TYPE_CHECKING:
-    from imagepins.bump.outdated import Status
 
 Lines = Iterable[tuple[str, str]]
 
@@ -51,21 +48,6 @@ def as_text(outcome: Outcome, root: Path, *, dry_run: bool) -> str:
     return "\n".join(block for block in blocks if block)
 
 
-def statuses_as_text(statuses: "Iterable[Status]") -> str:
-    """One line per pin, and below it what needs a person or is not known."""
-    rows = list(statuses)
-    width = max((len(row.pin) for row in rows), default=0)
-    out = []
-    for row in rows:
-        current = _identity(Side(row.current)) if row.current else "-"
-        newer = f" -> {_identity(Side(row.latest))}" if row.latest and row.latest != row.current else ""
-        tracks = f"  [{row.tracks}]" if row.tracks else ""
-        out.append(f"{row.pin:<{width}}  {current}{newer}  {row.words}{tracks}")
-        for label, texts in (("!", row.attention), ("?", row.unknown), (" ", row.notes)):
-            out += [f"{'':<{width}}  {label} {text}" for text in texts]
-    return "".join(f"{line}\n" for line in out)
-
-
 def diff(outcome: Outcome, root: Path) -> str:
     """Unified diff of every file the bump would write."""
     parts = []
@@ -87,8 +69,8 @@ def _headline(move: Move, *, dry_run: bool) -> str:
     if move.skipped:
         return f"{move.pin} {move.skipped}"
     if move.is_noop:
-        return f"{move.pin} is already at {_identity(move.new)}"
-    return f"{move.pin} {'would move' if dry_run else 'moved'} to {_identity(move.new)}"
+        return f"{move.pin} is already at {identity(move.new)}"
+    return f"{move.pin} {'would move' if dry_run else 'moved'} to {identity(move.new)}"
 
 
 def _move_lines(move: Move) -> Lines:
@@ -143,13 +125,6 @@ def _impact_lines(outcome: Outcome, found: Impact, root: Path) -> Lines:
 
 def _way(move: Move) -> int:
     return 0 if not move.relation else move.relation.ahead or move.relation.behind
-
-
-def _identity(side: Side) -> str:
-    identity = side.id or "nothing"
-    # A commit or digest is told apart by its beginning; a version is shown whole.
-    short = identity[:19] if identity.startswith("sha256:") else identity[:12] if len(identity) >= 40 else identity
-    return f"{short} ({side.tag})" if side.tag else short
 
 
 def _described(side: Side) -> str:

@@ -1,30 +1,24 @@
 """What was asked on the command line → proposal → files; one round for each attempt, so that no update is lost."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from imagepins import process
+from imagepins.bump.commit import check_clean
 from imagepins.bump.compose import Proposal, compose
+from imagepins.bump.facts import NothingChanged
 from imagepins.bump.gitpin import propose_git
 from imagepins.bump.lookup import GitRequest, git_request, repositories
 from imagepins.bump.move import UNKNOWN_COMMIT, Move, Options, Side
-from imagepins.bump.source import load_for
-from imagepins.errors import ImagePinsError, PinsError, RefError, UsageError
+from imagepins.bump.move import Request as Request
+from imagepins.bump.others import propose_other
+from imagepins.bump.source import read_pins
+from imagepins.errors import ImagePinsError, PinsError, RefError
 from imagepins.files import exclusive, replace_all, shared
 from imagepins.gitrepo.cache import Repository
-from imagepins.pins import text as yaml
-from imagepins.pins.model import AptPin, GitPin, ImagePin, Pin, PinSet, PypiPin, UrlPin
+from imagepins.pins.model import GitPin, Pin, PinSet
 
 ROUNDS = 5
-
-
-@dataclass(frozen=True)
-class Request:
-    """Pins to move, each with its ref (None: what it tracks). ``is_lenient`` skips what is held or unchanged."""
-
-    refs: Mapping[str, str | None]
-    is_lenient: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,15 +28,6 @@ class Outcome:
     proposal: Proposal
     written: tuple[Path, ...] = ()
     failed: tuple[tuple[str, ImagePinsError], ...] = ()
-
-
-def read_pins(pins_path: Path, names: Sequence[str] | None) -> PinSet:
-    """The PinSet of ``pins_path``; ids of the pins ``names`` (None: of all) may be wrong, to be replaced or told."""
-    try:
-        data = pins_path.read_bytes()
-    except OSError as error:
-        raise PinsError(f"{pins_path}: cannot be read: {error.strerror}; name another with --pins FILE") from None
-    return load_for(yaml.decode(data, pins_path.name), pins_path.name, names)
 
 
 def bump(
@@ -95,6 +80,10 @@ def propose(
     for name in todo:
         try:
             moves.append(_propose(pins[name], request.refs[name], git.get(name), known, options))
+        except NothingChanged as error:
+            if not request.is_lenient:
+                raise
+            moves.append(_skipped(pins[name], f"stays: {error}"))
         except ImagePinsError as error:
             if not request.is_lenient:
                 raise
@@ -120,29 +109,6 @@ def _propose(
     return propose_git(request, repository, options)
 
 
-def propose_other(pin: Pin, ref: str | None, options: Options) -> Move:
-    """The move of a pin that is no git pin. HTTP is imported only here, since most bumps do without."""
-    if isinstance(pin, ImagePin):
-        from imagepins.bump.imagepin import propose_image
-        from imagepins.registry.client import Client
-
-        with Client(options.mirrors) as client:
-            return propose_image(pin, ref, options, client)
-    if isinstance(pin, UrlPin):
-        from imagepins.bump.urlpin import propose_url
-
-        return propose_url(pin, ref, options)
-    if isinstance(pin, PypiPin):
-        from imagepins.bump.pypipin import propose_pypi
-
-        return propose_pypi(pin, ref, options)
-    if isinstance(pin, AptPin):
-        from imagepins.bump.aptpin import propose_apt
-
-        return propose_apt(pin, ref, options)
-    raise UsageError(f"pin '{pin.name}' is of a kind ({pin.kind}) that cannot be moved")
-
-
 def _differs(before: Pin, now: Pin) -> bool:
     return before != now
 
@@ -151,13 +117,3 @@ def _skipped(pin: Pin, reason: str) -> Move:
     current = None if pin.id == UNKNOWN_COMMIT else pin.id
     side = Side(current)
     return Move(pin=pin.name, kind=pin.kind, old=side, new=side, skipped=reason)
-
-
-def check_clean(root: Path, paths: Sequence[Path]) -> None:
-    """Refuse to commit a file in which the user has changes of their own. Raises UsageError."""
-    status = process.run(
-        ["git", "status", "--porcelain", "--untracked-files=no", "--", *map(str, paths)], cwd=root
-    ).stdout
-    if status.strip():
-        names = ", ".join(line[3:] for line in status.splitlines())
-        raise UsageError(f"{names}: changed and not committed; commit or stash that first, or leave out --commit")

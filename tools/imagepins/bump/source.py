@@ -1,8 +1,10 @@
 """pins.yaml → PinSet for a bump, which may mend what other commands refuse: a pin whose id is a branch or short sha."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from imagepins.bump.move import UNKNOWN_COMMIT
+from imagepins.errors import PinsError
 from imagepins.pins import text as yaml
 from imagepins.pins.edit import Edit, splice
 from imagepins.pins.load import loads
@@ -15,6 +17,15 @@ _PLACEHOLDERS = {
     "sha256": "0" * 64,
     "version": "0",
 }
+
+
+def read_pins(pins_path: Path, names: Sequence[str] | None) -> PinSet:
+    """The PinSet of ``pins_path``; ids of the pins ``names`` (None: of all) may be wrong, to be replaced or told."""
+    try:
+        data = pins_path.read_bytes()
+    except OSError as error:
+        raise PinsError(f"{pins_path}: cannot be read: {error.strerror}; name another with --pins FILE") from None
+    return load_for(yaml.decode(data, pins_path.name), pins_path.name, names)
 
 
 def load_for(source: str, shown: str, names: Sequence[str] | None) -> PinSet:

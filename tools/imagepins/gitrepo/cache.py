@@ -23,6 +23,7 @@ from imagepins.gitrepo.url import check_url, mirrored
 # Given with each fetch and never stored: with these in the cache's configuration, git would fetch whatever it misses
 # while reading, one object at a time.
 _PARTIAL = ("-c", "remote.origin.promisor=true", "-c", "remote.origin.partialclonefilter=tree:0")
+_SHA = re.compile(r"[0-9a-f]{40}")
 _COMMITS_ONLY = "--filter=tree:0"
 
 
@@ -119,17 +120,34 @@ def read(repository: Repository, *arguments: str, stdin: str | None = None, chec
 def commits_of(repository: Repository, expressions: Iterable[str]) -> dict[str, str | None]:
     """Full refs or shas → the commit each leads to (tags are peeled), or None where the cache has none."""
     names = list(dict.fromkeys(expressions))
-    lines = [f"{_local(name) if name.startswith('refs/') or name == 'HEAD' else name}^{{commit}}" for name in names]
-    answer = read(repository, "cat-file", "--batch-check=%(objectname)", stdin="".join(f"{line}\n" for line in lines))
-    found = answer.splitlines() if names else []
-    return {
-        name: line if re.fullmatch(r"[0-9a-f]{40}", line) else None for name, line in zip(names, found, strict=True)
-    }
+    known: dict[str, str | None] = {name: _branch_tip(repository, name) for name in names}
+    asked = [name for name in names if known[name] is None]
+    if asked:
+        lines = [f"{_local(name) if _is_ref(name) else name}^{{commit}}\n" for name in asked]
+        answer = read(repository, "cat-file", "--batch-check=%(objectname)", stdin="".join(lines))
+        for name, line in zip(asked, answer.splitlines(), strict=True):
+            known[name] = line if _SHA.fullmatch(line) else None
+    return known
+
+
+def _branch_tip(repository: Repository, name: str) -> str | None:
+    """What a ref that is always a commit holds, read without a process where git keeps it in a file of its own."""
+    if not _is_ref(name) or name.startswith("refs/tags/"):
+        return None
+    try:
+        found = (repository.path / _local(name)).read_text().strip()
+    except OSError:
+        return None
+    return found if _SHA.fullmatch(found) else None
 
 
 def all_refs(repository: Repository) -> list[str]:
     """Names, in the cache, of every ref fetched so far."""
     return read(repository, "for-each-ref", "--format=%(refname)", "refs/ip/").split()
+
+
+def _is_ref(name: str) -> bool:
+    return name.startswith("refs/") or name == "HEAD"
 
 
 def _local(ref: str) -> str:

@@ -1,0 +1,57 @@
+"""How one pin stands to what it tracks, and a table of all."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from imagepins.bump.move import UNKNOWN_COMMIT, Side, identity
+from imagepins.pins.model import Pin
+
+
+@dataclass(frozen=True)
+class Status:
+    """One pin. ``behind`` counts commits of the tracked ref that the pin lacks, ``under_path`` those that touch its
+    path; ``latest`` is what a bump without ref would take; ``attention`` holds what needs a person."""
+
+    pin: str
+    kind: str
+    current: str | None
+    latest: str | None = None
+    tracks: str = ""
+    behind: int | None = None
+    under_path: int | None = None
+    attention: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The state in a few words."""
+        if self.current is None:
+            return "not known yet"
+        if self.behind:
+            under = "" if self.under_path is None else f" ({self.under_path} under its path)"
+            return f"behind by {self.behind}{under}"
+        if self.latest and self.latest != self.current:
+            return "ahead of what it tracks" if self.kind == "git" else "newer there"
+        return "unknown" if self.unknown else "current"
+
+
+def start(pin: Pin, *, unknown: tuple[str, ...] = ()) -> Status:
+    """The status of a pin of which nothing is known but what stands in the file."""
+    current = None if pin.id is None or pin.id == UNKNOWN_COMMIT else str(pin.id)
+    return Status(pin.name, pin.kind, current, unknown=unknown)
+
+
+def statuses_as_text(statuses: Iterable[Status]) -> str:
+    """One line per pin, and below it what needs a person or is not known."""
+    rows = list(statuses)
+    width = max((len(row.pin) for row in rows), default=0)
+    out = []
+    for row in rows:
+        current = identity(Side(row.current)) if row.current else "-"
+        newer = f" -> {identity(Side(row.latest))}" if row.latest and row.latest != row.current else ""
+        tracks = f"  [{row.tracks}]" if row.tracks else ""
+        out.append(f"{row.pin:<{width}}  {current}{newer}  {row.words}{tracks}")
+        for label, texts in (("!", row.attention), ("?", row.unknown), (" ", row.notes)):
+            out += [f"{'':<{width}}  {label} {text}" for text in texts]
+    return "".join(f"{line}\n" for line in out)
