@@ -17,33 +17,22 @@ def check_present(pin: Pin, component: Component, pins: PinSet, observed: Observ
     for family in component.libraries:
         files = [each for each in observed.libraries if each.family == family]
         usable = [each for each in files if not each.error]
-        if not usable:
+        if usable and observed.mapped(family):
+            continue
+        if usable:
+            expected, found, cause = f"{family} loads", "does not load", _load_error(family, usable, observed)
+        else:
+            expected, found = family, "none"
             cause = f"{files[0].path}: {files[0].error}" if files else "removed, or never installed"
-            where = files[0].path if files else ""
-            yield pin_check(
-                pin,
-                pins,
-                "library",
-                Status.FAILED,
-                expected=family,
-                found="none",
-                rank=Rank.FILE,
-                file=where,
-                cause=cause,
-            )
-        elif not observed.mapped(family):
-            errors = [load.error for load in observed.loads if load.error and load.is_implied] or ["nothing loads it"]
-            yield pin_check(
-                pin,
-                pins,
-                "library",
-                Status.FAILED,
-                expected=f"{family} loads",
-                found="does not load",
-                rank=Rank.FILE,
-                file=usable[0].path,
-                cause=errors[0],
-            )
+        where = (usable or files)[0].path if files else ""
+        values = {"expected": expected, "found": found, "file": where, "cause": cause}
+        yield pin_check(pin, pins, "library", Status.FAILED, rank=Rank.FILE, **values)
+
+
+def _load_error(family: str, files: list[Library], observed: Observed) -> str:
+    sonames = {each.soname for each in files}
+    errors = [load.error for load in observed.loads if load.error and (load.is_implied or load.what in sonames)]
+    return errors[0] if errors else f"nothing that was loaded needs {family}"
 
 
 def check_record(pin: Pin, component: Component | None, pins: PinSet, observed: Observed) -> Iterator[Check]:

@@ -63,10 +63,13 @@ def collect(request: dict[str, Any], document: dict[str, Any]) -> None:
 def finish_loads(request: dict[str, Any], document: dict[str, Any]) -> None:
     """Load by soname each family that no load has mapped, so that every family has been asked for."""
     mapped = {each["family"] for load in document["loads"] for each in load.get("mapped", ())}
+    asked = set(request["loads"])
     sonames = {
         each["soname"]: None
         for each in document["libraries"]
         if each["family"] not in mapped and each.get("soname") and "/" not in each["soname"]
+        # Asked again, what hangs would only hang again.
+        if each["soname"] not in asked
     }
     late = start_loads(request, list(sonames)[:16], is_implied=True)
     gather(late)
