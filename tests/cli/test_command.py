@@ -28,6 +28,19 @@ def test_error_is_one_message_on_stderr_and_its_code(
     assert capsys.readouterr() == ("", "tool: what happened\n")
 
 
+@pytest.mark.parametrize("error", [IsADirectoryError(21, "Is a directory", "/d"), OSError(28, "No space left")])
+def test_error_of_the_system_is_no_traceback(error: OSError, capsys: pytest.CaptureFixture[str]) -> None:
+    import click
+
+    @click.command()
+    def fails() -> None:
+        raise error
+
+    assert run_command(fails, [], name="tool") == 1
+    where = f"{error.filename}: " if error.filename else ""
+    assert capsys.readouterr() == ("", f"tool: {where}{error.strerror}\n")
+
+
 @pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (1, 1)])
 def test_code_of_a_command_is_the_exit_code(returned: int | None, code: int) -> None:
     import click
@@ -71,6 +84,13 @@ def test_help_loads_no_library_it_does_not_need(repository: Path, command: str) 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Usage:")
     assert json.loads(done.stderr) == []
+
+
+@pytest.mark.parametrize("command", ["image", "bump_pin", "engine"])
+def test_command_runs_through_a_symbolic_link(repository: Path, command: str, tmp_path: Path) -> None:
+    (tmp_path / "linked").symlink_to(repository / "tools" / command)
+    done = subprocess.run([tmp_path / "linked", "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage:")
 
 
 @pytest.mark.parametrize("command", ["image", "bump_pin", "engine"])

@@ -96,6 +96,16 @@ def test_check_names_a_rendered_file_that_belongs_to_no_image(repository: Path, 
     )
 
 
+def test_output_that_is_a_directory_is_told(repository: Path, project: Path) -> None:
+    (project / "images/app/a/Dockerfile").mkdir(parents=True)
+    checked = image(repository, "render", "--check", cwd=project)
+    assert (checked.returncode, checked.stderr) == (
+        2,
+        "image: images/app/a/Dockerfile: cannot be read: Is a directory; it is to be a rendered file\n",
+    )
+    assert "Traceback" not in image(repository, "render", cwd=project).stderr
+
+
 @pytest.mark.parametrize(
     ("argv", "code", "message"),
     [

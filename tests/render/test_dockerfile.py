@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from imagepins.errors import CheckFailed
+from imagepins.errors import CheckFailed, PinsError
 from imagepins.pins.load import load, loads
 from imagepins.render.dockerfile import render_all
 
@@ -66,6 +66,16 @@ def test_parser_directives_stay_on_top_and_the_header_follows(tmp_path: Path) ->
         "# change those and render again.",
         "FROM x",
     ]
+
+
+@pytest.mark.parametrize("directive", ["#syntax=a/b:1", "# syntax = a/b:1", "# check = error=true", "#\tescape=`"])
+def test_every_spelling_of_a_directive_stays_on_top(tmp_path: Path, directive: str) -> None:
+    assert rendered(tmp_path, f" \n{directive}\nFROM x\n").splitlines()[0] == directive
+
+
+def test_byte_order_mark_in_a_template_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PinsError, match=r"Dockerfile\.j2: it or a part of it begins with a byte order mark"):
+        rendered(tmp_path, "\ufeff# check=error=true\nFROM x\n")
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\n\n\n"])

@@ -49,6 +49,12 @@ def test_mistake_in_an_included_template_is_told_with_that_templates_line(tmp_pa
         rendered(tmp_path, "[[% include 'part.j2' %]]")
 
 
+def test_template_that_is_not_utf8_or_not_a_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "t.j2").write_bytes(b"\xff")
+    with pytest.raises(PinsError, match=r"t\.j2: or a part of it is not UTF-8"):
+        render(environment(tmp_path), "t.j2", {})
+
+
 def test_shquote_keeps_an_arch_list_in_one_word(tmp_path: Path) -> None:
     out = rendered(tmp_path, "RUN export T=[[[ arch_list('pytorch', archs) | shquote ]]]", archs=["gfx942", "gfx950"])
     assert out == "RUN export T='gfx942;gfx950'"

@@ -55,14 +55,10 @@ class LazyGroup(click.Group):
 def run_command(command: click.Command, argv: Sequence[str] | None, *, name: str, obj: object = None) -> int:
     """Run ``command`` and return its exit code; errors are told on stderr, in one place and without a traceback.
 
-    ``obj`` is handed to commands that ask for it.
-    A command returns its code, or None for 0. SIGTERM and SIGHUP end it as an interrupt does, so that clean-up runs.
+    ``obj`` is handed to commands that ask for it. A command returns its code, or None for 0. SIGTERM and SIGHUP end it
+    as an interrupt does, so that clean-up runs.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
-            signal.signal(number, _interrupt)
-    # A shell starts background jobs with SIGINT ignored, and whoever sends one means it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _listen_to_signals()
     try:
         arguments = None if argv is None else list(argv)
         code = command.main(args=arguments, prog_name=name, standalone_mode=False, obj=obj)
@@ -72,9 +68,6 @@ def run_command(command: click.Command, argv: Sequence[str] | None, *, name: str
     except click.ClickException as error:
         error.show(sys.stderr)
         return 2
-    except ImagePinsError as error:
-        click.echo(f"{name}: {error}", err=True)
-        return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo(f"{name}: interrupted", err=True)
         return EXIT_INTERRUPTED
@@ -82,7 +75,24 @@ def run_command(command: click.Command, argv: Sequence[str] | None, *, name: str
         # The reader of stdout went away; Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except (ImagePinsError, OSError) as error:
+        click.echo(f"{name}: {_words(error)}", err=True)
+        return error.exit_code if isinstance(error, ImagePinsError) else 1
     return code if isinstance(code, int) else 0
+
+
+def _words(error: ImagePinsError | OSError) -> str:
+    if isinstance(error, ImagePinsError) or not error.strerror:
+        return str(error)
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+
+
+def _listen_to_signals() -> None:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _interrupt)
+    # A shell starts background jobs with SIGINT ignored, and whoever sends one means it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _interrupt(_signal: int, _frame: object) -> None:

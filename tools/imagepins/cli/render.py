@@ -22,17 +22,20 @@ def render(images: tuple[str, ...], *, check: bool, pins_path: Path) -> int:
 
 
 def _check(images: tuple[str, ...], pins_path: Path) -> int:
+    from imagepins.files import shared
     from imagepins.pins.load import load
     from imagepins.render import memo
     from imagepins.render.dockerfile import render_all
     from imagepins.render.freshness import difference, stale, strays
 
-    pinset, root = load(pins_path), pins_path.parent
-    texts = render_all(pinset, root, pinset.select(images) if images else None)
-    changed = stale(texts, root)
-    extra = [] if images else strays(pinset, root)
-    for path in changed:
-        click.echo(difference(root, path, texts[path]), nl=False)
+    root = pins_path.parent
+    with shared(pins_path):
+        pinset = load(pins_path)
+        texts = render_all(pinset, root, pinset.select(images) if images else None)
+        changed = stale(texts, root)
+        extra = [] if images else strays(pinset, root)
+        differences = [difference(root, path, texts[path]) for path in changed]
+    click.echo("".join(differences), nl=False)
     for path in extra:
         click.echo(f"{path}: no image of {pinset.path} renders to it; remove it")
     if problems := len(changed) + len(extra):
@@ -52,7 +55,7 @@ def _write(images: tuple[str, ...], pins_path: Path) -> int:
 
     root = pins_path.parent
     with exclusive(pins_path):
-        pinset = load(pins_path)
+        pinset = load(pins_path, is_locked=True)
         texts = render_all(pinset, root, pinset.select(images) if images else None)
         written = replace_all(pins_path, {root / path: text.encode() for path, text in texts.items()})
     for path in (path for path in texts if (root / path).resolve() in written):

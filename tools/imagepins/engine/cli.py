@@ -1,6 +1,5 @@
 """``tools/engine status|up|base``: argv → one call, exit code."""
 
-import signal
 from collections.abc import Sequence
 
 import click
@@ -61,9 +60,6 @@ def base(*, as_json: bool) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of ``tools/engine``: run the command line ``argv`` and return its exit code."""
-    # A shell starts background jobs with SIGINT ignored, and whoever sends one means it.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     return run_command(engine, argv, name="engine")
 
 

@@ -31,7 +31,8 @@ class Edit:
 
 def splice(source: str, edits: Iterable[Edit]) -> str:
     """Apply edits that do not overlap; those at one place end up in the order given."""
-    for edit in reversed(sorted(edits, key=lambda each: (each.start, each.end))):
+    # Reversed after sorting: of two edits at one place the later must be spliced first.
+    for edit in reversed(sorted(edits, key=lambda each: (each.start, each.end))):  # noqa: C413 - reverse=True keeps order
         source = source[: edit.start] + edit.new + source[edit.end :]
     return source
 

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from imagepins.errors import PinsError
+from imagepins.files import shared
 from imagepins.pins import model, spec
 from imagepins.pins import text as yaml
 from imagepins.pins.conditions import Condition
@@ -26,14 +28,16 @@ PIN_TYPES: dict[str, type[model.Pin]] = {
 RENAMED = {"arg": "arg_name", "component_version": "component_version_text"}
 
 
-def load(path: Path, *, shown_as: str | None = None) -> model.PinSet:
+def load(path: Path, *, shown_as: str | None = None, is_locked: bool = False) -> model.PinSet:
     """Read and check ``path``. ``shown_as`` is how messages name it; default its file name.
 
+    A write that was killed half-way is finished first; ``is_locked`` says that the caller holds ``files.exclusive``.
     Raises PinsError where the file cannot be read, Findings (a PinsError) with everything that is wrong in it.
     """
     shown = shown_as or path.name
     try:
-        data = path.read_bytes()
+        with nullcontext() if is_locked or not path.parent.is_dir() else shared(path):
+            data = path.read_bytes()
     except OSError as error:
         raise PinsError(f"{shown}: cannot be read: {error.strerror}; name another with --pins FILE") from None
     return loads(yaml.decode(data, shown), shown)

@@ -13,7 +13,7 @@ from imagepins.render.environment import dquote, environment, render
 from imagepins.render.page import render_page
 from imagepins.render.workflows import render_workflows
 
-DIRECTIVE = re.compile(r"# ?(?:syntax|escape|check)=\S+", re.IGNORECASE)
+DIRECTIVE = re.compile(r"#\s*(?:syntax|escape|check)\s*=\s*\S.*", re.IGNORECASE)
 RECIPES = "images/_recipes/"
 """Where the recipes of components lie. An image that is made of them must have one for each of its pins."""
 
@@ -134,7 +134,9 @@ def _bare(value: str) -> str:
 
 def _finish(text: str, target: Target) -> str:
     """Parser directives first, then the header, then the rest, which ends in one newline."""
-    lines = text.lstrip("\n").splitlines()
+    if "\ufeff" in text:
+        raise PinsError(f"{target.template}: it or a part of it begins with a byte order mark; save it as plain UTF-8")
+    lines = text.lstrip().splitlines()
     count = 0
     while count < len(lines) and DIRECTIVE.fullmatch(lines[count].strip()):
         count += 1

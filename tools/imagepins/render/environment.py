@@ -72,6 +72,10 @@ def render(env: Environment, template: str, context: Mapping[str, Any]) -> str:
         raise PinsError(f"{template}: no template '{error.name}' below the directory of pins.yaml") from None
     except TemplateSyntaxError as error:
         raise PinsError(f"{error.name or template}:{error.lineno}: {error.message}") from None
+    except UnicodeDecodeError as error:
+        raise PinsError(f"{template}: or a part of it is not UTF-8: {error}") from None
+    except OSError as error:
+        raise PinsError(f"{error.filename or template}: cannot be read: {error.strerror}") from None
     except (UndefinedError, TemplateError, TypeError, LookupError, ValueError) as error:
         raise PinsError(f"{_place(error, template, env)}: {_message(error, context)}") from None
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from difflib import unified_diff
 from pathlib import Path
 
+from imagepins.errors import PinsError
 from imagepins.pins.model import PinSet
 
 
@@ -13,11 +14,13 @@ def stale(texts: Mapping[str, str], root: Path) -> list[str]:
 
 
 def read(root: Path, path: str) -> str | None:
-    """Text of a rendered file with its line ends, or None where there is none."""
+    """Text of a rendered file with its line ends, or None where there is none. Raises PinsError."""
     try:
         return (root / path).read_bytes().decode(errors="replace")
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise PinsError(f"{path}: cannot be read: {error.strerror}; it is to be a rendered file") from None
 
 
 def difference(root: Path, path: str, text: str) -> str:

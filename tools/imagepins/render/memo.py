@@ -23,7 +23,7 @@ def recall(pins: Path) -> str | None:
         record = json.loads(_record(pins).read_text())
         same = all(_digest(Path(path)) == digest for path, digest in record["files"].items())
         return str(record["said"]) if same and record["present"] == _present(pins.parent) else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -31,7 +31,7 @@ def remember(pins: Path, outputs: Iterable[Path], said: str) -> None:
     """Keep ``said`` as the answer for the files as they are now; without a writable cache nothing is kept."""
     present = _present(pins.parent)
     own = [*(TOOL / "pins").glob("*.py"), *(TOOL / "render").glob("*.py"), *TOOL.glob("*.py")]
-    with suppress(OSError):
+    with suppress(OSError, RuntimeError):
         files = {str(path): _digest(path) for path in [pins.resolve(), *map(Path, present), *outputs, *own]}
         record = _record(pins)
         record.parent.mkdir(parents=True, exist_ok=True)
