@@ -54,6 +54,19 @@ def test_nccl_number_is_read_as_nccl_writes_it(code: int, number: int, version: 
     assert nccl_version(code, number) == version
 
 
+def test_hip_hash_is_read_from_the_library_where_no_function_tells_it() -> None:
+    path = "/opt/rocm/lib/libamdhip64.so.6.3.24432"
+    library = {"family": "libamdhip64.so", "path": path, "names": [path], "literals": {"hash": ["f9f995c6d"]}}
+    calls = {"hipRuntimeGetVersion": {"code": 0, "value": 60324432}}
+    load = {"what": "libamdhip64.so.6", "mapped": [{"path": path, "family": "libamdhip64.so", "calls": calls}]}
+
+    assert claims("hip", observed(libraries=[library], loads=[load])) == [
+        (Aspect.VERSION, "6.3.24432", Rank.MAPPED),
+        (Aspect.VERSION, "6.3.24432", Rank.FILE),
+        (Aspect.COMMIT, "f9f995c6d", Rank.MAPPED),
+    ]
+
+
 def test_torch_is_read_from_its_files_without_an_import() -> None:
     text = (
         "__version__ = '2.12.0+rocm10.0.0'\ndebug = False\nhip: Optional[str] = '7.15.26333'\n"

@@ -90,25 +90,16 @@ def _show(report: Report) -> None:
 
 def _write(reports: list[Report], *, strict: bool, junit: Path | None, summary: Path | None, as_json: bool) -> None:
     from imagepins.verify import reports as render
+    from imagepins.verify.writing import append_text, write_text
 
     if as_json:
         click.echo(render.as_json(reports, strict=strict))
         for report in reports:
             click.echo(render.headline(report), err=True)
     if junit:
-        _write_file(junit, render.as_junit(reports, strict=strict), mode="w")
+        write_text(junit, render.as_junit(reports, strict=strict))
     if summary:
-        _write_file(summary, render.as_markdown(reports), mode="a")
-
-
-def _write_file(path: Path, text: str, *, mode: str) -> None:
-    from imagepins.errors import UsageError
-
-    try:
-        with path.open(mode, encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
+        append_text(summary, render.as_markdown(reports))
 
 
 @click.command()

@@ -35,6 +35,10 @@ def hip(observed: Observed, component: Component) -> Iterator[Claim]:
             yield _hash(Rank.MAPPED, mapped.path, f"amd_dbgapi_get_git_hash, {_by(load)}", str(commit["value"] or ""))
     for library in _libraries(observed, component):
         yield from _file_names(library, HIP_FILE)
+        hashes = library.literals.get("hash", [])
+        # Older runtimes have no function for it; one literal alone that looks like a commit can be nothing else.
+        if len(hashes) == 1 and not _answers(observed, library, "amd_dbgapi_get_git_hash"):
+            yield _hash(_rank(observed, library), library.path, "hash literal", hashes[0])
 
 
 def rocr(observed: Observed, component: Component) -> Iterator[Claim]:
@@ -152,6 +156,11 @@ def _mapped(observed: Observed, component: Component) -> Iterator[tuple[Load, Ma
 
 def _libraries(observed: Observed, component: Component) -> Iterator[Library]:
     return (each for each in observed.libraries if each.family in component.libraries and not each.error)
+
+
+def _answers(observed: Observed, library: Library, function: str) -> bool:
+    found = (mapped for _, mapped in observed.mapped(library.family) if observed.library_of(mapped) is library)
+    return any(function in mapped.calls for mapped in found)
 
 
 def _rank(observed: Observed, library: Library) -> Rank:

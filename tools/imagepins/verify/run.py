@@ -17,6 +17,7 @@ from imagepins.verify.keeper import Keeper
 from imagepins.verify.outcome import NoAnswer
 from imagepins.verify.request import make_request
 from imagepins.verify.source import collector_source
+from imagepins.verify.writing import write_text
 
 GPU_DEVICES = ("/dev/kfd", "/dev/dri")
 
@@ -64,7 +65,7 @@ def verify_target(pins: PinSet, target: Target, options: Options, keeper: Keeper
     except NoAnswer as error:
         return _unanswered(target, options, error)
     if options.save:
-        _save(options.save, document)
+        write_text(options.save, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     return _judge(pins, target, options, document)
 
 
@@ -119,10 +120,3 @@ def _saved(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"{path} is no JSON: {error}") from None
     return value if isinstance(value, dict) else {}
-
-
-def _save(path: Path, document: Mapping[str, Any]) -> None:
-    try:
-        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None

@@ -1,0 +1,34 @@
+"""A text → a file that is whole or not there, whatever interrupts the writing."""
+
+import os
+from pathlib import Path
+
+from imagepins.errors import UsageError
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write ``text`` as UTF-8; folders are made. Raises UsageError where the file cannot be written."""
+    try:
+        if path.exists() and not path.is_file():
+            # A pipe or /dev/stdout cannot be replaced, only written to.
+            path.write_text(text, encoding="utf-8", errors="backslashreplace")
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            partial.write_text(text, encoding="utf-8", errors="backslashreplace")
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+
+
+def append_text(path: Path, text: str) -> None:
+    """Append ``text`` in one write, as steps of CI share one summary. Raises UsageError as ``write_text`` does."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab", buffering=0) as file:
+            file.write(text.encode(errors="backslashreplace"))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
