@@ -228,6 +228,35 @@ def test_a_rebuilt_library_without_the_kernel_packs_it_needs_is_refused(workspac
     assert "needs librocm_kpack.so.0, the rebuilt one does not" in said
 
 
+def test_a_package_that_is_installed_again_does_not_bring_the_stock_library_back(workspace: Any) -> None:
+    template = workspace.root / "images/fixture/Dockerfile.j2"
+    again = "RUN dpkg --install /stock.deb && ldconfig\n\nFROM image AS probe\n"
+    template.write_text(template.read_text().replace("FROM image AS probe\n", again))
+    assert workspace.build().code == 0, workspace.errors()
+    copy = workspace.report()["copies"]["/sdk/devel/lib/librccl.so.1"]
+    assert copy["stamp"].startswith("HEAD:")
+    assert set(copy["names"].values()) == {copy["real"]}
+
+
+SPLIT_KERNELS = """
+add_custom_command(TARGET rccl POST_BUILD
+  COMMAND objcopy --add-section .rocm_kpack_ref=/etc/hostname "$<TARGET_FILE:rccl>")
+"""
+
+
+def test_a_library_without_the_kernels_that_were_split_off_is_refused(workspace: Any) -> None:
+    pin_rccl_to_changed_build(workspace, "", "", end=SPLIT_KERNELS)
+    assert "imagepins: pin rccl: librccl.so.1.0 refers to .kpack files, and the artifact has none" in refused(workspace)
+
+
+def test_kernels_that_were_split_off_are_put_into_every_tree(workspace: Any) -> None:
+    packs = 'file(WRITE "${CMAKE_BINARY_DIR}/rccl.kpack" "kernels")\n'
+    packs += 'install(FILES "${CMAKE_BINARY_DIR}/rccl.kpack" DESTINATION .kpack)\n'
+    pin_rccl_to_changed_build(workspace, "", "", end=SPLIT_KERNELS + packs)
+    assert workspace.build().code == 0, workspace.errors()
+    assert workspace.report()["packs"] == ["/sdk/core/.kpack/rccl.kpack", "/sdk/devel/.kpack/rccl.kpack"]
+
+
 def test_the_helpers_run_on_the_oldest_python_of_the_bases() -> None:
     """rocm/pytorch for ROCm 7.2.0 has Python 3.10."""
     import ast

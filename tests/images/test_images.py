@@ -1,0 +1,123 @@
+"""What the rendered images say: architectures, conditions, tags, and shapes that upstream's tools read."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from imagepins.pins import archs
+from imagepins.pins.load import loads
+from imagepins.pins.model import PinSet
+from imagepins.render.dockerfile import render_all
+
+ROOT = Path(__file__).parents[2]
+SOURCE = (ROOT / "pins.yaml").read_text()
+DOCKERFILES = {
+    path.relative_to(ROOT).as_posix(): path.read_text() for path in sorted(ROOT.glob("images/*/*/Dockerfile"))
+}
+
+
+@pytest.fixture(scope="module")
+def pinset() -> PinSet:
+    """The project's own pins."""
+    return loads(SOURCE)
+
+
+def rendered(source: str, target: str) -> str:
+    """Dockerfile of one target of a changed pins.yaml, with the project's templates."""
+    pinset = loads(source)
+    return render_all(pinset, ROOT, (pinset.targets[target],))[f"images/{target}/Dockerfile"]
+
+
+@pytest.mark.parametrize(
+    ("consumer", "variable", "expected"),
+    [
+        ("aiter", "GPU_ARCHS", "gfx942;gfx950"),
+        ("deepep", "PYTORCH_ROCM_ARCH", "gfx942;gfx950"),
+        ("fast-hadamard", "PYTORCH_ROCM_ARCH", "gfx90a;gfx942;gfx950"),
+        ("flash-attention", "GPU_ARCHS", "gfx90a;gfx942;gfx950"),
+        ("lmcache", "PYTORCH_ROCM_ARCH", "gfx942;gfx950"),
+        ("mori", "MORI_GPU_ARCHS", "gfx942;gfx950"),
+        ("pytorch", "PYTORCH_ROCM_ARCH", "gfx90a;gfx942;gfx950"),
+        ("rccl", "GPU_TARGETS", "gfx90a;gfx942;gfx950"),
+        ("sglang", "AMDGPU_TARGET", "gfx90a gfx942 gfx950"),
+        ("shell", "ROCM_DEVICE_ARCH_LIST", "gfx90a gfx942 gfx950"),
+        ("tensorflow", "TF_ROCM_AMDGPU_TARGETS", "gfx90a,gfx942,gfx950"),
+    ],
+)
+def test_a_consumer_gets_the_architectures_it_has_kernels_for(consumer: str, variable: str, expected: str) -> None:
+    assert archs.CONSUMERS[consumer].variable == variable
+    assert archs.joined(consumer, ["gfx90a", "gfx942", "gfx950"]) == expected
+
+
+def test_every_consumer_has_a_test() -> None:
+    marks = test_a_consumer_gets_the_architectures_it_has_kernels_for.pytestmark  # type: ignore[attr-defined]
+    assert {row[0] for row in marks[0].args[1]} == set(archs.CONSUMERS)
+
+
+def test_a_list_of_architectures_is_one_word_for_the_shell() -> None:
+    text = DOCKERFILES["images/rocm_base/rocm10/Dockerfile"]
+    assert "-DGPU_TARGETS='gfx90a;gfx942;gfx950'" in text
+    assert 'ARG PYTORCH_ROCM_ARCH="gfx90a;gfx942;gfx950"\n' in text
+
+
+@pytest.mark.parametrize("target", ["rocm_base/rocm10", "sglang/rocm10-mi45x", "sglang/rocm720-mi30x"])
+@pytest.mark.parametrize(
+    ("version", "is_set"), [("2.30.7", True), ("2.31.2", True), ("2.32.0", False), ("2.32.3", False)]
+)
+def test_the_cap_on_fabric_blocks_is_set_only_below_rccl_2_32(target: str, version: str, *, is_set: bool) -> None:
+    text = rendered(SOURCE.replace('version: "2.32.3"', f'version: "{version}"'), target)
+    assert ('\nENV RCCL_DDA_FABRIC_MAXBLOCKS="64"\n' in text) is is_set
+
+
+def test_every_env_has_its_reason_in_the_line_above() -> None:
+    for name, text in DOCKERFILES.items():
+        lines = text.splitlines()
+        for number, line in enumerate(lines):
+            if re.match(r'ENV [A-Z_0-9]+="', line):
+                assert lines[number - 1].startswith("# "), f"{name}:{number + 1}: {line}"
+
+
+@pytest.mark.parametrize(
+    ("target", "tag"),
+    [
+        ("rocm_base/rocm10", "rocm/vllm-dev:base"),
+        ("sglang/rocm700-mi30x", "lmsysorg/sglang:v0.5.21-rocm700-mi30x"),
+        ("sglang/rocm724-mi35x", "lmsysorg/sglang:v0.5.21-rocm724-mi35x"),
+        ("sglang/rocm10-mi35x", "lmsysorg/sglang:v0.5.21-rocm10-mi35x"),
+        ("sglang/rocm10-mi45x", "rocm/sgl-dev:v0.5.21-rocm10-mi45x"),
+    ],
+)
+def test_tags_follow_upstreams_schemes(pinset: PinSet, target: str, tag: str) -> None:
+    assert pinset.targets[target].tags == (tag,)
+
+
+@pytest.mark.parametrize("name", [name for name in DOCKERFILES if "debian_rocm" not in name])
+def test_nothing_moves_under_a_pin(name: str) -> None:
+    text = DOCKERFILES[name]
+    assert ":latest" not in text
+    assert not re.search(r"(?:curl|wget)[^\n]*\|", text)
+    assert not re.search(r"\bgit clone\b", text)
+    for line in text.splitlines():
+        assert not re.match(r"\s+ARG ", line)
+    fetches = text.count("git init --quiet")
+    assert fetches == text.count('test "$(git rev-parse HEAD)" = ') > 0
+
+
+@pytest.mark.parametrize("name", [name for name in DOCKERFILES if "debian_rocm" not in name])
+def test_the_last_stage_checks_what_pip_has_done_to_the_pins(name: str) -> None:
+    last = DOCKERFILES[name].rpartition("\nFROM ")[2]
+    assert "python3 -m pip check" in last
+    assert "torch.version.hip" in last
+
+
+def test_variants_of_gfx1250_have_pins_of_their_own(pinset: PinSet) -> None:
+    mine, other = (pinset.targets[f"sglang/rocm10-{each}"].pins for each in ("mi45x", "mi35x"))
+    differing = {role for role in mine if mine[role] is not other[role]}
+    assert differing == {"aiter-sglang", "triton"}
+
+
+def test_images_on_the_rebuilt_runtime_need_its_copy_flag(pinset: PinSet) -> None:
+    for target in pinset.targets.values():
+        if "rocm-runtime" in target.all_pins:
+            assert "prefer_ce_batch_copy" in {str(gate.name) for gate in target.gates}
