@@ -6,7 +6,7 @@ import os
 
 from imagepins.verify.collector.contents import code_objects, literals
 from imagepins.verify.collector.elf import Elf, NotAnObject
-from imagepins.verify.collector.loads import family_of
+from imagepins.verify.collector.loads import family_by_name
 from imagepins.verify.collector.paths import canonical, shown
 from imagepins.verify.collector.records import digest
 
@@ -54,7 +54,7 @@ def describe_objects(paths: list[str]) -> list[dict[str, Any]]:
 
 def _describe(path: str, state: os.stat_result, families: dict[str, Any], *, want_archs: bool) -> dict[str, Any]:
     real = canonical(path)
-    family = family_of(path, families)
+    family = family_by_name(os.path.basename(path), families)
     entry: dict[str, Any] = {"family": family, "path": shown(real), "real": real, "names": [], "links": []}
     entry.update(device=state.st_dev, inode=state.st_ino, size=state.st_size, error="", is_object=True)
     try:
@@ -69,7 +69,12 @@ def _describe(path: str, state: os.stat_result, families: dict[str, Any], *, wan
 
 
 def _broken(path: str, families: dict[str, Any], reason: str | None) -> dict[str, Any]:
-    entry: dict[str, Any] = {"family": family_of(path, families), "path": shown(path), "names": [], "links": []}
+    entry: dict[str, Any] = {
+        "family": family_by_name(os.path.basename(path), families),
+        "path": shown(path),
+        "names": [],
+        "links": [],
+    }
     entry.update(device=0, inode=0, size=0, error=f"dangling link: {reason}", is_object=True, real="")
     entry["links"].append(shown(path))
     return entry

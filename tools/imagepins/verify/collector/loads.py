@@ -60,50 +60,44 @@ def mapped_answer(families: dict[str, Any], *, want_devices: bool) -> dict[str, 
     mapped: list[dict[str, Any]] = []
     users = []
     for path in mapped_files():
-        family = family_of(path, families)
+        facts = _facts(path)
+        family = family_by_name(os.path.basename(path), families) or family_by_name(facts["soname"], families)
         if family:
             mapped.append(dict(_identity(path), family=family, calls=call_all(path, families[family]["calls"])))
-        users += _search_paths(path, families)
+        users += _search_paths(path, facts, families)
     return {"mapped": mapped, "users": users, "devices": _devices(mapped) if want_devices else None}
 
 
-def _search_paths(path: str, families: dict[str, Any]) -> list[dict[str, Any]]:
-    """Search paths of a file that needs a wanted library: RPATH beats LD_LIBRARY_PATH, RUNPATH does not."""
-    if ".so" not in path:
-        return []
-    try:
-        with Elf(path) as elf:
-            facts = elf.describe()
-    except NotAnObject:
-        return []
-    needs = [name for name in facts["needed"] if any(re.match(each["pattern"], name) for each in families.values())]
-    if not needs or not (facts["rpath"] or facts["runpath"]):
-        return []
-    return [{"path": shown(path), "needs": needs, "rpath": facts["rpath"], "runpath": facts["runpath"]}]
-
-
 def mapped_files() -> list[str]:
-    """Files that this process maps, each once, in the order of their addresses."""
+    """Shared objects that this process maps, each once, in the order of their addresses."""
     with open(MAPS, "rb") as file:
-        lines = file.read().splitlines()
-    paths = [line.split(None, 5)[5] for line in lines if line.count(b"/") and len(line.split(None, 5)) == 6]
-    return [os.fsdecode(path) for path in dict.fromkeys(paths) if path.startswith(b"/")]
+        fields = [line.split(None, 5) for line in file]
+    paths = dict.fromkeys(each[5].rstrip(b"\n") for each in fields if len(each) == 6 and b".so" in each[5])
+    return [os.fsdecode(path) for path in paths if path.startswith(b"/")]
 
 
-def family_of(path: str, families: dict[str, Any]) -> str:
-    """The family a file belongs to, by its name and else by its soname; empty where it belongs to none."""
-    name = os.path.basename(path)
-    for family, wanted in families.items():
-        if re.match(wanted["pattern"], name):
-            return family
-    if ".so" not in name:
-        return ""
+def family_by_name(name: str, families: dict[str, Any]) -> str:
+    """The family whose file names ``name`` is one of; empty where there is none."""
+    return next((family for family, wanted in families.items() if re.match(wanted["pattern"], name)), "")
+
+
+def _facts(path: str) -> dict[str, Any]:
     try:
         with Elf(path) as elf:
-            soname = elf.describe()["soname"]
+            return elf.describe()
     except NotAnObject:
-        return ""
-    return next((family for family, wanted in families.items() if re.match(wanted["pattern"], soname)), "")
+        # Deleted since it was mapped, for example.
+        return {"soname": "", "needed": [], "rpath": "", "runpath": ""}
+
+
+def _search_paths(path: str, facts: dict[str, Any], families: dict[str, Any]) -> list[dict[str, Any]]:
+    """Search paths of a file that needs a wanted library: RPATH beats LD_LIBRARY_PATH, RUNPATH does not."""
+    if not facts["rpath"] and not facts["runpath"]:
+        return []
+    needs = [name for name in facts["needed"] if family_by_name(name, families)]
+    return (
+        [{"path": shown(path), "needs": needs, "rpath": facts["rpath"], "runpath": facts["runpath"]}] if needs else []
+    )
 
 
 def call_all(path: str, calls: dict[str, str]) -> dict[str, Any]:
