@@ -51,24 +51,41 @@ def run(
     timeout: float = 60.0,
     stdin: str | bytes | None = None,
     check: bool = True,
+    stop: Event | None = None,
 ) -> Completed:
     """Run ``argv`` to its end and return its output, decoded as UTF-8 with replacement.
 
     ``env`` replaces the environment where given; ``timeout`` is in seconds. Raises ProcessFailed when the program is
-    missing, when time runs out, and, if ``check``, when the exit code is not 0.
+    missing, when time runs out or another thread sets ``stop``, and, if ``check``, when the exit code is not 0.
     """
     process = _start(argv, cwd, env, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE)
     try:
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        out, err = process.communicate(data, timeout=timeout)
+        out, err = _output(process, data, timeout, stop)
     except subprocess.TimeoutExpired:
-        raise ProcessFailed(argv, f"no end after {timeout:g} s") from None
+        reason = "stopped" if stop and stop.is_set() else f"no end after {timeout:g} s"
+        raise ProcessFailed(argv, reason) from None
     finally:
         end_group(process)
     done = Completed(tuple(argv), process.returncode, _text(out), _text(err))
     if check and done.code != 0:
         raise ProcessFailed(argv, f"exit code {done.code}", code=done.code, output=done.stderr or done.stdout)
     return done
+
+
+def _output(
+    process: subprocess.Popen[bytes], data: bytes | None, timeout: float, stop: Event | None
+) -> tuple[bytes, bytes]:
+    if stop is None:
+        return process.communicate(data, timeout=timeout)
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            return process.communicate(data, timeout=_WATCH_SECONDS)
+        except subprocess.TimeoutExpired:
+            if stop.is_set() or time.monotonic() > deadline:
+                raise
+            data = None  # is on its way already
 
 
 def stream(

@@ -1,17 +1,15 @@
 """Pins + refs → their repositories, with everything that is going to be read fetched: one look-up per repository."""
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from imagepins.bump.move import Options
+from imagepins.bump.parallel import parallel
 from imagepins.errors import ImagePinsError
 from imagepins.gitrepo.cache import Repository, fetch_refs, open_repository
 from imagepins.gitrepo.resolve import pull_refs, refs_asked
 from imagepins.gitrepo.wanted import Wanted, parse_wanted
 from imagepins.pins.model import GitPin
-
-PARALLEL = 16
 
 
 @dataclass(frozen=True)
@@ -53,15 +51,14 @@ def repositories(requests: Iterable[GitRequest], options: Options) -> Mapping[st
 
     if len(refs) == 1:
         return {url: look_up_repository(url, refs[url], options) for url in refs}
-    with ThreadPoolExecutor(PARALLEL) as pool:
-        found = pool.map(lambda url: look_up_repository(url, refs[url], options), refs)
-        return dict(zip(refs, found, strict=True))
+    found = parallel(lambda url: look_up_repository(url, refs[url], options), list(refs), options.stop)
+    return dict(zip(refs, found, strict=True))
 
 
 def look_up_repository(url: str, refs: Iterable[str], options: Options) -> Repository | ImagePinsError:
     """One repository with ``refs`` in its cache, or the error that stood in the way."""
     try:
-        repository = open_repository(url, options.mirrors, options.cache, is_offline=options.offline)
+        repository = open_repository(url, options.mirrors, options.cache, is_offline=options.offline, stop=options.stop)
         fetch_refs(repository, sorted(refs))
     except ImagePinsError as error:
         return error

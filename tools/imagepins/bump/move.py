@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 
 from imagepins.gitrepo.history import Commit, Relation
 from imagepins.gitrepo.hosting import Hosting
@@ -25,6 +26,7 @@ class Options:
     allow_downgrade: bool = False
     reason: str | None = None
     hosting: Hosting = field(default_factory=Hosting)
+    stop: Event = field(default_factory=Event)
 
 
 @dataclass(frozen=True)

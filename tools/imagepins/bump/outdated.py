@@ -1,14 +1,15 @@
 """Every pin against what it tracks → how far behind it is, and what needs a person."""
 
 import datetime
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from imagepins.bump.gitstatus import git_statuses
-from imagepins.bump.lookup import PARALLEL, GitRequest, git_request
+from imagepins.bump.lookup import GitRequest, git_request
 from imagepins.bump.move import Options
 from imagepins.bump.others import propose_other
+from imagepins.bump.parallel import parallel
 from imagepins.bump.review import days_overdue
 from imagepins.bump.status import Status, start
 from imagepins.errors import ImagePinsError, NetworkError
@@ -23,15 +24,20 @@ def outdated(pinset: PinSet, names: Sequence[str], options: Options, today: date
     for pin in pins:
         if isinstance(pin, GitPin):
             by_url.setdefault(pin.git, []).append(git_request(pin, None))
-    others = [pin for pin in pins if not isinstance(pin, GitPin)]
-    with ThreadPoolExecutor(PARALLEL) as pool:
-        git = pool.map(lambda url: git_statuses(url, by_url[url], options), by_url)
-        rest = pool.map(lambda pin: _other_status(pin, options), others)
-        found = {status.pin: status for statuses in git for status in statuses} | {each.pin: each for each in rest}
+    questions: list[Callable[[], list[Status]]] = [
+        *(partial(git_statuses, url, requests, options) for url, requests in by_url.items()),
+        *(partial(_other_status, pin, options) for pin in pins if not isinstance(pin, GitPin)),
+    ]
+    answers = parallel(lambda ask: ask(), questions, options.stop)
+    found = {status.pin: status for statuses in answers for status in statuses}
     return tuple(_with_review(found[name], pinset.pin(name), today) for name in names)
 
 
-def _other_status(pin: Pin, options: Options) -> Status:
+def _other_status(pin: Pin, options: Options) -> list[Status]:
+    return [_looked_up(pin, options)]
+
+
+def _looked_up(pin: Pin, options: Options) -> Status:
     status = start(pin)
     if isinstance(pin, UrlPin) and pin.sha256:
         # Reading gigabytes to see whether they changed is not asked for here.

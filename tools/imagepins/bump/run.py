@@ -12,6 +12,7 @@ from imagepins.bump.lookup import GitRequest, git_request, repositories
 from imagepins.bump.move import UNKNOWN_COMMIT, Move, Options, Side
 from imagepins.bump.move import Request as Request
 from imagepins.bump.others import propose_other
+from imagepins.bump.parallel import parallel
 from imagepins.bump.source import read_pins
 from imagepins.errors import ImagePinsError, PinsError, RefError
 from imagepins.files import exclusive, replace_all, shared
@@ -62,32 +63,28 @@ def propose(
     """The move of every pin asked for. Without ``is_lenient`` the first that cannot move raises."""
     options = replace(options, mirrors={**pinset.mirrors, **options.mirrors})
     pins = {name: pinset.pin(name) for name in request.refs}
-    git: dict[str, GitRequest] = {}
-    moves: list[Move] = []
-    failed: list[tuple[str, ImagePinsError]] = []
-    todo: list[str] = []
-    for name, pin in pins.items():
-        if pin.hold:
-            held = f"is held: {pin.hold} ({pinset.place(pin.hold)})"
-            if not request.is_lenient:
-                raise RefError(f"pin '{name}' {held}")
-            moves.append(_skipped(pin, held))
-            continue
-        todo.append(name)
-        if isinstance(pin, GitPin):
-            git[name] = git_request(pin, request.refs[name])
+    moves = [_held(pinset, pin, is_lenient=request.is_lenient) for pin in pins.values() if pin.hold]
+    todo = [name for name, pin in pins.items() if not pin.hold]
+    free = ((name, pins[name]) for name in todo)
+    git = {name: git_request(pin, request.refs[name]) for name, pin in free if isinstance(pin, GitPin)}
     known = repositories([each for each in git.values() if not each.is_settled], options)
-    for name in todo:
+    failed: list[tuple[str, ImagePinsError]] = []
+
+    def attempt(name: str) -> Move | ImagePinsError:
         try:
-            moves.append(_propose(pins[name], request.refs[name], git.get(name), known, options))
-        except NothingChanged as error:
-            if not request.is_lenient:
-                raise
-            moves.append(_skipped(pins[name], f"stays: {error}"))
+            return _propose(pins[name], request.refs[name], git.get(name), known, options)
         except ImagePinsError as error:
-            if not request.is_lenient:
-                raise
-            failed.append((name, error))
+            return error
+
+    for name, found in zip(todo, parallel(attempt, todo, options.stop), strict=True):
+        if isinstance(found, Move):
+            moves.append(found)
+        elif not request.is_lenient:
+            raise found
+        elif isinstance(found, NothingChanged):
+            moves.append(_skipped(pins[name], f"stays: {found}"))
+        else:
+            failed.append((name, found))
     return tuple(moves), tuple(failed)
 
 
@@ -111,6 +108,13 @@ def _propose(
 
 def _differs(before: Pin, now: Pin) -> bool:
     return before != now
+
+
+def _held(pinset: PinSet, pin: Pin, *, is_lenient: bool) -> Move:
+    held = f"is held: {pin.hold} ({pinset.place(pin.hold or pin.name)})"
+    if not is_lenient:
+        raise RefError(f"pin '{pin.name}' {held}")
+    return _skipped(pin, held)
 
 
 def _skipped(pin: Pin, reason: str) -> Move:

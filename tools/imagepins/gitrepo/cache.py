@@ -13,8 +13,9 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 
 from imagepins.errors import NetworkError
 from imagepins.gitrepo.command import FETCH_SECONDS, git, git_remote, last_words
@@ -29,12 +30,16 @@ _COMMITS_ONLY = "--filter=tree:0"
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository (``url`` as pinned, ``address`` where it is asked for) and its cache. ``is_offline`` asks nobody."""
+    """A repository (``url`` as pinned, ``address`` where it is asked for) and its cache.
+
+    ``is_offline`` asks nobody; once ``stop`` is set, asking ends.
+    """
 
     url: str
     address: str
     path: Path
     is_offline: bool = False
+    stop: Event | None = field(default=None, compare=False)
 
 
 def cache_root(env: Mapping[str, str] | None = None) -> Path:
@@ -43,12 +48,14 @@ def cache_root(env: Mapping[str, str] | None = None) -> Path:
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "imagepins"
 
 
-def open_repository(url: str, mirrors: Mapping[str, str], root: Path, *, is_offline: bool = False) -> Repository:
+def open_repository(
+    url: str, mirrors: Mapping[str, str], root: Path, *, is_offline: bool = False, stop: Event | None = None
+) -> Repository:
     """Name the cache of ``url`` below ``root`` and make it where it is missing. Raises RefError for a refused URL."""
     address = mirrored(check_url(url), mirrors)
     name = re.sub(r"[^a-z0-9.]+", "-", url.lower().removesuffix(".git")).strip("-")[-60:]
     path = root / "git" / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}.git"
-    repository = Repository(url, address, path, is_offline)
+    repository = Repository(url, address, path, is_offline, stop)
     if (path / "shallow").exists():
         # The server's history was cut off; it may be whole now.
         shutil.rmtree(path)
@@ -83,7 +90,8 @@ def default_branch(repository: Repository) -> tuple[str | None, str | None]:
         return before, before
     with tempfile.TemporaryDirectory(dir=repository.path) as folder:
         bare = ["clone", "--quiet", "--bare", "--template=", "--depth=1", _COMMITS_ONLY, "--no-tags", "--single-branch"]
-        done = git_remote([*bare, repository.address, "head"], url=repository.url, cwd=Path(folder))
+        bare += [repository.address, "head"]
+        done = git_remote(bare, url=repository.url, cwd=Path(folder), stop=repository.stop)
         if done.code != 0:
             raise NetworkError(f"{repository.url}: git clone: {last_words(done.stderr)}")
         symbolic = git(["symbolic-ref", "HEAD"], cwd=Path(folder) / "head", check=False).stdout.strip()
@@ -175,6 +183,7 @@ def _fetch(
         cwd=repository.path,
         stdin=stdin,
         timeout=FETCH_SECONDS,
+        stop=repository.stop,
     )
     return None if done.code == 0 else last_words(done.stderr)
 

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Event
 
 from imagepins import process
 from imagepins.errors import NetworkError, RefError
@@ -94,14 +95,21 @@ def git(
     stdin: str | None = None,
     check: bool = True,
     timeout: float = LOOKUP_SECONDS,
+    stop: Event | None = None,
 ) -> Completed:
     """Run git on what is on this machine. Raises ProcessFailed."""
     argv = ["git", *(part for setting in _SETTINGS for part in ("-c", setting)), *arguments]
-    return process.run(argv, cwd=cwd, env=env or environment(), stdin=stdin, check=check, timeout=timeout)
+    return process.run(argv, cwd=cwd, env=env or environment(), stdin=stdin, check=check, timeout=timeout, stop=stop)
 
 
 def git_remote(
-    arguments: Sequence[str], *, url: str, cwd: Path, stdin: str | None = None, timeout: float = FETCH_SECONDS
+    arguments: Sequence[str],
+    *,
+    url: str,
+    cwd: Path,
+    stdin: str | None = None,
+    timeout: float = FETCH_SECONDS,
+    stop: Event | None = None,
 ) -> Completed:
     """Run git against ``url`` (named in messages), and again after a while when the network failed.
 
@@ -111,7 +119,7 @@ def git_remote(
     env = environment(_with_ssh_command(url, cwd))
     for attempt in range(1, TRIES + 1):
         try:
-            done = git(arguments, cwd=cwd, env=env, stdin=stdin, check=False, timeout=timeout)
+            done = git(arguments, cwd=cwd, env=env, stdin=stdin, check=False, timeout=timeout, stop=stop)
         except ProcessFailed as error:
             raise NetworkError(f"{url}: git gave {error.reason}") from error
         if done.code == 0 or not _FAULTS_OF_THE_NETWORK.search(done.stderr):
