@@ -162,10 +162,6 @@ class PinSet:
             wanted.update(each.name for each in found)
         return tuple(each for each in self.targets.values() if each.name in wanted)
 
-    def targets_of(self, pin: str) -> tuple[Target, ...]:
-        """Targets that hold ``pin``, themselves or through a parent."""
-        return tuple(each for each in self.targets.values() if any(p.name == pin for p in each.all_pins.values()))
-
 
 def with_parents(targets: tuple[Target, ...]) -> Iterator[Target]:
     """The targets and all their parents, each once, parents first."""
