@@ -55,7 +55,10 @@ def test_interrupt_ends_all_look_ups_and_their_children(
         started = time.monotonic()
         assert process.wait(20) == 130
     assert time.monotonic() - started < 8
-    assert [pid for pid in pids if _is_running(pid)] == []
+    # They were all sent a signal; a grandchild's end is waited for by nobody but the kernel.
+    while [pid for pid in pids if _is_running(pid)]:
+        assert time.monotonic() - started < 10
+        time.sleep(0.02)
 
 
 def _is_running(pid: str) -> bool:
