@@ -1,6 +1,7 @@
 """The kinds of pin: what each pins, by which immutable id, and which ARG carries it."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from imagepins.pins.text import Text
 
@@ -17,8 +18,9 @@ class Pin:
     hold: Text | None = None
     review_by: Text | None = None
 
-    kind = "pin"
-    arg_suffix = ""
+    kind: ClassVar[str]
+    id_key: ClassVar[str]
+    arg_suffix: ClassVar[str]
 
     @property
     def arg(self) -> str:
@@ -28,12 +30,14 @@ class Pin:
     @property
     def id(self) -> Text | None:
         """The immutable id, or None while nobody knows it (see ``is_complete``)."""
-        raise NotImplementedError
+        value: Text | None = getattr(self, self.id_key)
+        return value
 
     @property
     def source(self) -> Text:
-        """Where the pin comes from: URL, repository or package name."""
-        raise NotImplementedError
+        """Where the pin comes from: URL, repository or package name, under the key that tells the kind."""
+        value: Text = getattr(self, self.kind)
+        return value
 
     @property
     def value(self) -> str:
@@ -89,11 +93,8 @@ class GitPin(Pin):
     allow_unreachable: Text | None = None
 
     kind = "git"
+    id_key = "commit"
     arg_suffix = "_COMMIT"
-
-    @property
-    def id(self) -> Text | None:
-        return self.commit
 
     @property
     def value(self) -> str:
@@ -102,10 +103,6 @@ class GitPin(Pin):
     @property
     def is_complete(self) -> bool:
         return self.commit is not None and all(patch.is_whole for patch in (*self.picks, *self.reverts))
-
-    @property
-    def source(self) -> Text:
-        return self.git
 
     @property
     def component_version(self) -> Text | None:
@@ -123,15 +120,12 @@ class ImagePin(Pin):
     allow_tag: Text | None = None
 
     kind = "image"
+    id_key = "digest"
     arg_suffix = "_IMAGE"
 
     @property
     def id(self) -> Text | None:
         return self.digest or (self.tag if self.allow_tag else None)
-
-    @property
-    def source(self) -> Text:
-        return self.image
 
     @property
     def value(self) -> str:
@@ -148,20 +142,13 @@ class UrlPin(Pin):
     sha256: Text | None = None
 
     kind = "url"
+    id_key = "sha256"
     arg_suffix = "_SHA256"
 
     @property
     def url_arg(self) -> str:
         """Name of the ARG that carries the address."""
         return self.arg.removesuffix("_SHA256") + "_URL"
-
-    @property
-    def id(self) -> Text | None:
-        return self.sha256
-
-    @property
-    def source(self) -> Text:
-        return self.url
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,15 +160,8 @@ class PypiPin(Pin):
     index: Text | None = None
 
     kind = "pypi"
+    id_key = "version"
     arg_suffix = "_VERSION"
-
-    @property
-    def id(self) -> Text | None:
-        return self.version
-
-    @property
-    def source(self) -> Text:
-        return self.pypi
 
     @property
     def component_version(self) -> Text | None:
@@ -197,12 +177,5 @@ class AptPin(Pin):
     suite: Text
 
     kind = "apt"
+    id_key = "version"
     arg_suffix = "_VERSION"
-
-    @property
-    def id(self) -> Text | None:
-        return self.version
-
-    @property
-    def source(self) -> Text:
-        return self.apt
