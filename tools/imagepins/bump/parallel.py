@@ -3,7 +3,6 @@
 import queue
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from threading import Event, Thread
 from typing import TypeVar
 
@@ -27,32 +26,37 @@ def parallel(function: Callable[[Item], Found], items: Sequence[Item], stop: Eve
     for index in range(len(items)):
         todo.put(index)
 
-    def work() -> None:
-        with suppress(queue.Empty):
+    def work(ended: Event) -> None:
+        try:
             while not stop.is_set():
                 index = todo.get_nowait()
                 try:
                     found[index] = function(items[index])
                 except Exception as error:  # noqa: BLE001 - raised in the caller's thread
                     errors.append(error)
+        except queue.Empty:
+            pass
+        finally:
+            ended.set()
 
-    threads = [Thread(target=work, daemon=True) for _ in range(min(AT_ONCE, len(items)))]
+    # Not by Thread.join, which takes a thread for ended when an interrupt comes in between (python/cpython#90882).
+    all_ended: list[Event] = []
     try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        for _ in range(min(AT_ONCE, len(items))):
+            all_ended.append(Event())
+            Thread(target=work, args=all_ended[-1:], daemon=True).start()
+        for ended in all_ended:
+            ended.wait()
     except BaseException:
         stop.set()
-        _wait_a_little(threads)
+        _wait_a_little(all_ended)
         raise
     if errors:
         raise errors[0]
     return [found[index] for index in range(len(items))]
 
 
-def _wait_a_little(threads: list[Thread]) -> None:
+def _wait_a_little(all_ended: list[Event]) -> None:
     deadline = time.monotonic() + GRACE_SECONDS
-    for thread in threads:
-        if thread.ident is not None:
-            thread.join(max(0.0, deadline - time.monotonic()))
+    for ended in all_ended:
+        ended.wait(max(0.0, deadline - time.monotonic()))
