@@ -118,7 +118,8 @@ class Workspace:
             (self.root / path).write_text(text)
             dockerfile = self.root / path
         argv = ["docker", "buildx", "build", "--progress=rawjson", "--allow=network.host", "--network=host"]
-        argv += [f"--secret=id=gitconfig,src={self.sources.gitconfig}", f"--output=type=local,dest={self.root / 'out'}"]
+        argv += [f"--secret=id={name},src={self.sources.root / name}" for name in ("gitconfig", "ca")]
+        argv += [f"--output=type=local,dest={self.root / 'out'}"]
         done = process.run([*argv, *options, "-f", str(dockerfile), str(FIXTURE / "base")], timeout=280, check=False)
         self.events[:] = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
         return done
@@ -162,6 +163,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sources]:
         port = probe.getsockname()[1]
     gitconfig = root / "gitconfig"
     gitconfig.write_text(f'[url "git://127.0.0.1:{port}/"]\n\tinsteadOf = https://upstream.example/\n')
+    (root / "ca").write_text("a bundle that nothing here asks for\n")
     argv = ["git", "daemon", "--listen=127.0.0.1", f"--port={port}", "--export-all", f"--base-path={root}", str(root)]
     server = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
     try:

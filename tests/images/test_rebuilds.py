@@ -31,3 +31,12 @@ def test_a_bump_of_one_of_ten_components_builds_that_stage_and_the_final_one(par
     assert parts.build().code == 0, parts.errors()
     assert stages_that_ran(parts) == {"build_part_5", "part_5", "image", "report"}
     assert (parts.root / "out" / "report.json").read_text() == f"{moved}\n"
+
+
+def test_another_ca_bundle_or_mirror_builds_nothing_again(parts: Any) -> None:
+    assert parts.build().code == 0, parts.errors()
+    for name in ("ca", "gitconfig"):
+        path = parts.sources.root / name
+        path.write_text(path.read_text() + "# another\n")
+    assert parts.build().code == 0, parts.errors()
+    assert stages_that_ran(parts) == set()

@@ -86,6 +86,7 @@ def test_nothing_of_the_build_is_left_in_the_image(built: Any) -> None:
     report = built.report()
     assert report["left"] == []
     assert report["gitconfig"] == ""
+    assert "APT_CONFIG=/dev/shm/apt.conf" in built.log()
 
 
 def pin_rccl_to_changed_build(workspace: Any, old: str, new: str, *, end: str = "") -> str:
