@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -259,6 +260,49 @@ def test_a_builder_that_does_not_exist_is_told_before_the_build(pair: "Project")
     ran = pair.run("build", "--builder", "imagepins-test-nobody")
     assert ran.code == 6
     assert "docker buildx ls" in ran.err
+
+
+def test_two_runs_at_once_build_each_target_once(project: "Project") -> None:
+    project.write({"app": f"{BASE}RUN : {project.prefix} && sleep 3\n"})
+    log = project.root / f"build/logs/{project.prefix}-app-v.log"
+    with project.start("build") as first:
+        wait_for(lambda: log.exists() and "sleep 3" in log.read_text())
+        second = project.run("build")
+        assert first.wait(30) == 0
+    assert "another build runs in this tree; waiting" in second.err
+    assert second.rows == {project.name("app"): "present"}
+
+
+def test_a_plan_needs_no_engine(pair: "Project") -> None:
+    pair.env["DOCKER_HOST"] = f"unix://{pair.root}/nobody.sock"
+    rows = pair.plan()
+    assert [row["local"] for row in rows.values()] == ["unknown", "unknown"]
+    assert [row["order"] for row in rows.values()] == [1, 2]
+
+
+def test_a_plan_says_why_each_target_would_be_built_and_what_moved(pair: "Project") -> None:
+    assert pair.plan("--explain")["low"]["moved"] == ["no earlier build is known"]
+    pair.run("build")
+    assert "nothing to build" in pair.run("plan").out
+    pair.file("low", "f", "other\n")
+    rows = pair.plan("--explain")
+    assert [row["why"] for row in rows.values()] == ["its tag stands for other content"] * 2
+    assert rows["low"]["moved"][0].startswith("file f: ")
+    assert rows["high"]["moved"][0].startswith(f"parent {pair.name('low')}: ")
+    assert rows["low"]["last"]["seconds"] > 0
+    assert rows["low"]["last"]["size"] > 0
+    assert "2 of 2 targets to build" in pair.run("plan", "--explain").out
+
+
+def test_the_hosts_network_is_used_where_it_is_asked_for(project: "Project") -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        step = f"RUN : {project.prefix} && bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'"
+        project.write({"app": f"{BASE}{step}\n"})
+        assert project.run("build").code == 5
+        project.env["IMAGEPINS_BUILD_NETWORK"] = "host"
+        ran = project.run("build")
+    assert ran.code == 0, ran.err
 
 
 def test_no_engine_is_exit_6(pair: "Project") -> None:

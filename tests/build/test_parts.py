@@ -16,7 +16,8 @@ from imagepins.build.display import PlainDisplay, shorten
 from imagepins.build.labels import Source, read_source
 from imagepins.build.local import Local
 from imagepins.build.one import Settings
-from imagepins.build.run import Job, Run
+from imagepins.build.options import Job
+from imagepins.build.run import Run
 from imagepins.build.secrets import build_secrets, ca_bundle, git_config
 from imagepins.build.state import LastBuild, read_state, write_state
 from imagepins.build.workspace import Workspace

@@ -12,7 +12,8 @@ import pytest
 from imagepins.build.causes import MEMORY, NETWORK, STEP, Cause
 from imagepins.build.events import Events
 from imagepins.build.one import Outcome
-from imagepins.build.schedule import Limits, Scheduler
+from imagepins.build.options import Limits
+from imagepins.build.schedule import Scheduler
 from imagepins.plan.graph import Node
 
 GOOD = Outcome(Events(), None, 0.0)

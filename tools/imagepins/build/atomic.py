@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from imagepins.build import local as local_images
 from imagepins.build.causes import classify, wait_seconds
+from imagepins.build.options import Job, Options
 from imagepins.build.results import BUILT, PRESENT, Result
-from imagepins.build.run import Job, Options, build_all
+from imagepins.build.run import build_all
 from imagepins.errors import BuildFailed, CheckFailed, NetworkError
 from imagepins.plan.destination import Destination
 from imagepins.plan.graph import Node

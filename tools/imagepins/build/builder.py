@@ -48,13 +48,16 @@ def check_builder(name: str | None) -> Builder:
         raise EngineError(f"{shown}: {error.reason}; choose another with --builder (docker buildx ls)") from error
     if done.code != 0:
         raise EngineError(f"{shown}: {done.stderr.strip()}; choose another with --builder (docker buildx ls)")
-    found = re.findall(r"^(Driver|Status|Error): +(.*)$", done.stdout, re.MULTILINE)
+    found = re.findall(r"^(Name|Driver|Status|Error): +(.*)$", done.stdout, re.MULTILINE)
     # A builder of several nodes works while one of them runs.
     if ("Status", "running") not in found:
         state = dict(found).get("Error") or dict(found).get("Status") or "it says nothing of its state"
         raise EngineError(f"{shown} is not running: {state}; choose another with --builder (docker buildx ls)")
     driver = dict(found).get("Driver", "")
-    return Builder(name or "", driver, is_elsewhere=driver == "docker" and not _is_current(name or ""))
+    # The first name is the builder's, those below are its nodes'.
+    full = next((value for key, value in found if key == "Name"), name or "")
+    is_elsewhere = driver == "docker" and not _is_current(full)
+    return Builder(full if is_elsewhere else name or "", driver, is_elsewhere=is_elsewhere)
 
 
 def _is_current(name: str) -> bool:

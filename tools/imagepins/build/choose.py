@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from imagepins.build.local import Local, look, tag
 from imagepins.build.results import PRESENT, Result
 from imagepins.engine.usable import require_engine
-from imagepins.errors import NetworkError
+from imagepins.errors import NetworkError, PinsError
+from imagepins.pins.model import PinSet
 from imagepins.plan.destination import Destination
 from imagepins.plan.graph import Node
 from imagepins.registry.answers import Answer, Present, Unknown
@@ -77,6 +78,19 @@ def refuse_unknown(found: Found, nodes: Iterable[Node]) -> None:
             f"the registry does not say whether these are there, so nothing is built and nothing skipped:\n  {told}\n"
             "try again later, log in with docker login, or build without looking with --force"
         )
+
+
+def refuse_incomplete(pinset: PinSet, nodes: Iterable[Node]) -> None:
+    """Raise PinsError naming each pin without its immutable id."""
+    pins = {pin.name: pin for node in nodes for pin in node.target.all_pins.values() if not pin.is_complete}
+    missing = {"git": "commit", "image": "digest", "url": "sha256"}
+    if pins:
+        lines = [
+            f"{pinset.place(pin.name)}: {pin.name} has no {missing.get(pin.kind, 'version')} yet; "
+            f"run tools/bump_pin {pin.name}"
+            for pin in pins.values()
+        ]
+        raise PinsError("\n".join(lines))
 
 
 def to_build(nodes: Sequence[Node], wanted: Sequence[str], found: Found, *, push: bool, force: bool) -> list[Node]:

@@ -145,6 +145,8 @@ def _needed(nodes: Sequence[Node], wanted: Sequence[str], found: Found) -> set[s
 
 def _why(node: Node, found: Found) -> str:
     answer = found.registry.get(node.name)
+    if unknown := [str(pin.name) for pin in node.target.all_pins.values() if not pin.is_complete]:
+        return f"cannot be built: {', '.join(unknown)} not known yet, see tools/bump_pin"
     if isinstance(answer, Unknown):
         return "nobody knows whether it is there; a build would stop"
     if found.local.images.get(node.target.tags[0]):

@@ -19,6 +19,9 @@ from imagepins.plan.destination import Destination
 from imagepins.plan.graph import Node
 from imagepins.process import ProcessFailed, run, stream
 
+EVERYTHING = Path("/")
+"""Bake asks for leave to read outside of its working directory; contexts and secrets lie where they lie."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -118,14 +121,13 @@ def build_one(
     argv += ["--progress=rawjson", "--metadata-file", str(space.metadata(node))]
     argv += ["--no-cache"] if settings.no_cache else []
     argv += ["--allow", "network.host"] if settings.network == "host" else []
-    # The context is a folder this tool wrote, and secrets lie outside of the working directory.
-    argv += ["--allow", "fs.read=*", node.slug]
+    argv += [node.slug]
     return _watch(argv, node, settings, on_event, stop)
 
 
 def _compare_resolved(argv: list[str], node: Node, targets: Mapping[str, BakeTarget]) -> None:
     try:
-        printed = run([*argv, "--print", node.slug], timeout=60).stdout
+        printed = run([*argv, "--print", node.slug], cwd=EVERYTHING, timeout=60).stdout
     except ProcessFailed as error:
         raise EngineError(f"{node.name}: {error}") from error
     if found := differences(targets, read_printed(printed)):
@@ -143,7 +145,7 @@ def _watch(argv: list[str], node: Node, settings: Settings, on_event: Callable[[
             on_event(events)
 
         try:
-            code = stream(argv, take, timeout=settings.time_limit, stop=stop)
+            code = stream(argv, take, cwd=EVERYTHING, timeout=settings.time_limit, stop=stop)
             cause = None if code == 0 else classify(events.final_error, events.failed.tail if events.failed else ())
         except ProcessFailed as error:
             events.error_lines.append(f"ERROR: {error.reason}")

@@ -13,7 +13,8 @@ from typing import IO, Any
 from imagepins.build.display import display
 from imagepins.build.failure import describe_failure
 from imagepins.build.one import Settings
-from imagepins.build.run import Job, Options, Run, settings
+from imagepins.build.options import Job, Options
+from imagepins.build.run import Run, settings
 from imagepins.errors import BuildFailed
 from imagepins.plan.graph import Node
 

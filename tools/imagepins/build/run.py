@@ -1,74 +1,28 @@
 """Nodes and options → built images: what is there is skipped, the rest built, told and remembered."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Event
 
 from imagepins.build import local as local_images
 from imagepins.build.builder import check_builder
-from imagepins.build.choose import Found
+from imagepins.build.choose import refuse_incomplete
 from imagepins.build.disk import check_space
 from imagepins.build.display import Display, display
 from imagepins.build.failure import describe_failure
 from imagepins.build.labels import read_source
 from imagepins.build.one import Outcome, Settings, build_one
+from imagepins.build.options import Job, Options
 from imagepins.build.results import BUILT, FAILED, SKIPPED, Result
-from imagepins.build.schedule import Limits, Scheduler
+from imagepins.build.schedule import Scheduler
 from imagepins.build.secrets import build_secrets
 from imagepins.build.state import LastBuild, read_state, write_state
 from imagepins.build.workspace import Workspace
-from imagepins.errors import PinsError, UsageError
-from imagepins.pins.model import PinSet, Target
-from imagepins.plan.destination import Destination
+from imagepins.errors import UsageError
 from imagepins.plan.graph import Node, ancestors
 from imagepins.registry.answers import Present
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What the user asked of a build run. ``time_limit`` is in seconds and for one target.
-
-    ``content_only`` leaves the targets' own tags alone; ``force`` builds what is there.
-    """
-
-    builder: str | None = None
-    push: bool = False
-    content_only: bool = False
-    force: bool = False
-    destination: Destination = field(default_factory=Destination)
-    cache: str = ""
-    no_cache: bool = False
-    network: str = ""
-    attest: tuple[str, ...] = ()
-    time_limit: float = 6 * 3600.0
-    limits: Limits = field(default_factory=Limits)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """What is to be built: ``todo`` out of ``nodes``, parents first; the other parents are there, as ``found`` says."""
-
-    pinset: PinSet
-    root: Path
-    nodes: Sequence[Node]
-    todo: Sequence[Node]
-    found: Found
-
-
-def refuse_incomplete(pinset: PinSet, targets: Iterable[Target]) -> None:
-    """Raise PinsError naming each pin without its immutable id."""
-    pins = {pin.name: pin for target in targets for pin in target.all_pins.values() if not pin.is_complete}
-    missing = {"git": "commit", "image": "digest", "url": "sha256"}
-    if pins:
-        lines = [
-            f"{pinset.place(pin.name)}: {pin.name} has no {missing.get(pin.kind, 'version')} yet; "
-            f"run tools/bump_pin {pin.name}"
-            for pin in pins.values()
-        ]
-        raise PinsError("\n".join(lines))
 
 
 def build_all(job: Job, options: Options) -> list[Result]:
@@ -84,7 +38,7 @@ def build_all(job: Job, options: Options) -> list[Result]:
 @contextmanager
 def settings(job: Job, options: Options) -> Iterator[Settings]:
     """Settings for building ``job.todo``, checked; secrets exist as files while they are in use."""
-    refuse_incomplete(job.pinset, [node.target for node in job.todo])
+    refuse_incomplete(job.pinset, job.todo)
     with ThreadPoolExecutor(2) as pool:
         asked = pool.submit(check_builder, options.builder)
         source = read_source(job.root, job.pinset.path)

@@ -8,18 +8,10 @@ from threading import Event
 
 from imagepins.build.causes import wait_seconds
 from imagepins.build.one import Outcome
+from imagepins.build.options import Limits
 from imagepins.plan.graph import Node
 
 HEAVY = "heavy"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """How many targets are built at once, how many of them heavy, and whether a failure stops the rest."""
-
-    jobs: int = 4
-    heavy: int = 1
-    keep_going: bool = False
 
 
 @dataclass(frozen=True)

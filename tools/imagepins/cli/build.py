@@ -12,9 +12,8 @@ from imagepins.cli.plan import load_nodes, registry_option
 from imagepins.errors import BuildFailed, UsageError
 
 if TYPE_CHECKING:
+    from imagepins.build.options import Options
     from imagepins.build.results import Result
-    from imagepins.build.run import Options
-    from imagepins.plan.destination import Destination
 
 
 @click.command()
@@ -54,46 +53,24 @@ def build(images: tuple[str, ...], *, as_json: bool, summary: Path | None, pins_
 
     What an image is made of gives one hash; an image with that hash is neither built nor pulled again.
     """
-    from imagepins.build.choose import choose, settle
-    from imagepins.plan.destination import destination
+    from imagepins.build.session import build_wanted
 
     pinset, nodes, wanted = load_nodes(pins_path, images)
-    place, push = destination(flags["registry"]), flags["push"]
-    todo, found = choose(nodes, wanted, place, push=push, force=flags["force"])
-    there = [node for node in nodes if node.name in wanted and node not in todo]
-    if flags["atomic"]:
-        # Their tags move as well, so they are verified with the rest.
-        todo += [node for node in there if found.local.missing_tags(node)]
-    results: list[Result] = []
-    if todo:
-        from imagepins.build.atomic import build_atomically
-        from imagepins.build.run import Job, build_all
-
-        job = Job(pinset=pinset, root=pins_path.parent.absolute(), nodes=nodes, todo=todo, found=found)
-        results = (build_atomically if flags["atomic"] else build_all)(job, _options(flags, place))
-    if not (flags["atomic"] and any(each.message for each in results)):
-        results = [*settle([node for node in there if node not in todo], found, place, push=push), *results]
-    if flags["load"]:
-        from imagepins.build.load import load_results
-
-        load_results(results)
+    results = build_wanted(pinset, pins_path.parent.absolute(), nodes, wanted, _options(flags))
     _tell(results, as_json=as_json, summary=summary)
     return BuildFailed.exit_code if any(each.message for each in results) else 0
 
 
-def _options(flags: Mapping[str, Any], place: "Destination") -> "Options":
-    from imagepins.build.run import Options
-    from imagepins.build.schedule import Limits
+def _options(flags: Mapping[str, Any]) -> "Options":
+    from imagepins.build.options import Limits, Options
     from imagepins.plan.destination import destination
 
     attest = [f"type={name}" for name in ("provenance", "sbom") if flags[name]]
+    same = {name: flags[name] for name in ("builder", "push", "force", "atomic", "load", "no_cache")}
     return Options(
-        builder=flags["builder"],
-        push=flags["push"],
-        force=flags["force"],
-        destination=place,
+        **same,
+        destination=destination(flags["registry"]),
         cache=destination(flags["cache"], option="--cache").prefix,
-        no_cache=flags["no_cache"],
         network=os.environ.get("IMAGEPINS_BUILD_NETWORK", ""),
         attest=tuple(attest),
         time_limit=60 * flags["time_limit"],
@@ -130,8 +107,9 @@ def _tell(results: "Sequence[Result]", *, as_json: bool, summary: Path | None) -
 def repro_check(image: str, *, builder: str | None, as_json: bool, pins_path: Path) -> int:
     """Build IMAGE twice without cache and list what differs; exit code 1 where the digests do."""
     from imagepins.build.choose import find
+    from imagepins.build.options import Job, Options
     from imagepins.build.repro import build_twice
-    from imagepins.build.run import Job, Options
+    from imagepins.build.session import only_session
     from imagepins.plan.destination import Destination
 
     pinset, nodes, wanted = load_nodes(pins_path, (image,))
@@ -141,7 +119,9 @@ def repro_check(image: str, *, builder: str | None, as_json: bool, pins_path: Pa
     found = find(nodes, Destination(), push=False)
     job = Job(pinset=pinset, root=pins_path.parent.absolute(), nodes=nodes, todo=(node,), found=found)
     network = os.environ.get("IMAGEPINS_BUILD_NETWORK", "")
-    result = build_twice(job, node, Options(builder=builder, network=network))
+    options = Options(builder=builder, network=network)
+    with only_session(job.root, options.time_limit):
+        result = build_twice(job, node, options)
     if as_json:
         import json
 

@@ -73,7 +73,11 @@ def _describe(root: Path, path: Path) -> ContextFile:
         raise PinsError(f"{_shown(root)}/{name}: neither a file nor a symbolic link; a build cannot take it")
     # As git keeps them: a checkout's other permission bits come from somebody's umask, and would make hashes local.
     mode = 0o755 if status.st_mode & stat.S_IXUSR else 0o644
-    return ContextFile(name, mode, status.st_size, sha256(path.read_bytes()).hexdigest())
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise PinsError(f"{_shown(root)}/{name}: cannot be read: {error.strerror}") from None
+    return ContextFile(name, mode, status.st_size, sha256(content).hexdigest())
 
 
 def _too_large(root: Path, files: tuple[ContextFile, ...], total: int, dockerfile: str) -> str:

@@ -15,7 +15,7 @@ from imagepins.plan.dockerfile import Parsed, parse
 from imagepins.plan.stages import Sources, sources
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Node:
     """One target with all that decides what its build gives.
 
