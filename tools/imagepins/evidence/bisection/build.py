@@ -6,8 +6,9 @@ from pathlib import Path
 
 from imagepins.build.causes import DOCKERFILE, OTHER, STEP
 from imagepins.build.choose import choose
-from imagepins.build.run import Job, build_all
-from imagepins.build.run import Options as BuildOptions
+from imagepins.build.options import Job
+from imagepins.build.options import Options as BuildOptions
+from imagepins.build.run import build_all
 from imagepins.bump.compose import compose
 from imagepins.bump.move import Options
 from imagepins.bump.run import Request, propose
