@@ -1,67 +1,24 @@
-"""One bare cache per repository under the user's cache folder: commits of all history, trees and files as asked for.
+"""What is fetched into a repository's cache, and what git says of it without asking anybody.
 
 Every ref of the server is kept under a name of our own, ``refs/ip/HASH-``, where neither a branch that turned into a
-directory nor letter case can clash. Objects are never collected, so a commit seen once stays known.
+directory nor letter case can clash. Objects are never thrown away, so a commit seen once stays known.
 """
 
-import fcntl
 import hashlib
-import os
 import re
-import shutil
 import tempfile
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
-from threading import Event
 
 from imagepins.errors import NetworkError
 from imagepins.gitrepo.command import FETCH_SECONDS, git, git_remote, last_words
-from imagepins.gitrepo.url import check_url, mirrored
+from imagepins.gitrepo.store import PARTIAL, empty, is_damaged, locked, tidy
+from imagepins.gitrepo.store import Repository as Repository
+from imagepins.gitrepo.store import cache_root as cache_root
+from imagepins.gitrepo.store import open_repository as open_repository
 
-# Given with each fetch and never stored: with these in the cache's configuration, git would fetch whatever it misses
-# while reading, one object at a time.
-_PARTIAL = ("-c", "remote.origin.promisor=true", "-c", "remote.origin.partialclonefilter=tree:0")
 _SHA = re.compile(r"[0-9a-f]{40}")
 _COMMITS_ONLY = "--filter=tree:0"
-
-
-@dataclass(frozen=True)
-class Repository:
-    """A repository (``url`` as pinned, ``address`` where it is asked for) and its cache.
-
-    ``is_offline`` asks nobody; once ``stop`` is set, asking ends.
-    """
-
-    url: str
-    address: str
-    path: Path
-    is_offline: bool = False
-    stop: Event | None = field(default=None, compare=False)
-
-
-def cache_root(env: Mapping[str, str] | None = None) -> Path:
-    """The folder all caches live in: XDG_CACHE_HOME/imagepins, by default ~/.cache/imagepins."""
-    base = (env or os.environ).get("XDG_CACHE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "imagepins"
-
-
-def open_repository(
-    url: str, mirrors: Mapping[str, str], root: Path, *, is_offline: bool = False, stop: Event | None = None
-) -> Repository:
-    """Name the cache of ``url`` below ``root`` and make it where it is missing. Raises RefError for a refused URL."""
-    address = mirrored(check_url(url), mirrors)
-    name = re.sub(r"[^a-z0-9.]+", "-", url.lower().removesuffix(".git")).strip("-")[-60:]
-    path = root / "git" / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}.git"
-    repository = Repository(url, address, path, is_offline, stop)
-    if (path / "shallow").exists():
-        # The server's history was cut off; it may be whole now.
-        shutil.rmtree(path)
-    if not (path / "imagepins").exists():
-        _create(repository)
-    return repository
 
 
 def fetch_refs(repository: Repository, refs: Iterable[str]) -> None:
@@ -73,10 +30,15 @@ def fetch_refs(repository: Repository, refs: Iterable[str]) -> None:
     wanted = [f"+{ref}*:{_local(ref)}*" for ref in dict.fromkeys(refs)]
     if not wanted or repository.is_offline:
         return
-    with _locked(repository):
-        done = _fetch(repository, ["--prune", _COMMITS_ONLY, "origin", *wanted])
-    if done is not None:
-        raise NetworkError(f"{repository.url}: git fetch: {done}")
+    arguments = ["--prune", _COMMITS_ONLY, "origin", *wanted]
+    with locked(repository):
+        reason = _fetch(repository, arguments)
+        if reason and is_damaged(repository, reason):
+            empty(repository)
+            reason = _fetch(repository, arguments)
+        tidy(repository)
+    if reason:
+        raise NetworkError(f"{repository.url}: git fetch: {reason}")
 
 
 def default_branch(repository: Repository) -> tuple[str | None, str | None]:
@@ -104,7 +66,7 @@ def fetch_commit(repository: Repository, sha: str) -> str | None:
     """Bring one commit and its history into the cache; the server's reason where it does not hand it out."""
     if repository.is_offline:
         return "not asked: offline"
-    with _locked(repository):
+    with locked(repository):
         return _fetch(repository, [_COMMITS_ONLY, "origin", sha])
 
 
@@ -116,7 +78,7 @@ def fetch_objects(repository: Repository, ids: Iterable[str]) -> str | None:
     if repository.is_offline:
         return "not asked: offline"
     arguments = ["-c", "fetch.negotiationAlgorithm=noop"]
-    with _locked(repository):
+    with locked(repository):
         return _fetch(repository, [_COMMITS_ONLY, "--stdin", "origin"], arguments, stdin="\n".join(wanted) + "\n")
 
 
@@ -149,9 +111,11 @@ def _branch_tip(repository: Repository, name: str) -> str | None:
     return found if _SHA.fullmatch(found) else None
 
 
-def all_refs(repository: Repository) -> list[str]:
-    """Names, in the cache, of every ref fetched so far."""
-    return read(repository, "for-each-ref", "--format=%(refname)", "refs/ip/").split()
+def tips_below(repository: Repository, prefixes: Iterable[str]) -> list[str]:
+    """Objects, in the cache, of every ref fetched as one of whole ``prefixes`` such as ``refs/heads/``."""
+    # For git a star ends at the next slash.
+    patterns = [f"{_local(prefix)}{stars}" for prefix in prefixes for stars in ("*", "*/**")]
+    return read(repository, "for-each-ref", "--format=%(objectname)", *patterns).split()
 
 
 def _is_ref(name: str) -> bool:
@@ -162,14 +126,6 @@ def _local(ref: str) -> str:
     return f"refs/ip/{hashlib.sha256(ref.encode()).hexdigest()[:20]}-"
 
 
-def _create(repository: Repository) -> None:
-    repository.path.mkdir(parents=True, exist_ok=True)
-    with _locked(repository):
-        git(["init", "--quiet", "--bare", "--template=", "--object-format=sha1", "."], cwd=repository.path)
-        git(["config", "remote.origin.url", repository.address], cwd=repository.path)
-        (repository.path / "imagepins").write_text(f"{repository.url}\n")
-
-
 def _fetch(
     repository: Repository, arguments: list[str], settings: Iterable[str] = (), *, stdin: str | None = None
 ) -> str | None:
@@ -178,7 +134,7 @@ def _fetch(
     # missing parents in a process of its own, which would look for them in a process of its own.
     quiet.append("--update-shallow")
     done = git_remote(
-        [*_PARTIAL, *settings, *quiet, *arguments],
+        [*PARTIAL, *settings, *quiet, *arguments],
         url=repository.url,
         cwd=repository.path,
         stdin=stdin,
@@ -186,24 +142,3 @@ def _fetch(
         stop=repository.stop,
     )
     return None if done.code == 0 else last_words(done.stderr)
-
-
-@contextmanager
-def _locked(repository: Repository) -> Iterator[None]:
-    """Hold this cache for one writer; parallel runs wait their turn."""
-    handle = os.open(repository.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        deadline = time.monotonic() + FETCH_SECONDS
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise NetworkError(
-                        f"{repository.url}: another run has been fetching for {FETCH_SECONDS:g} s"
-                    ) from None
-                time.sleep(0.02)
-        yield
-    finally:
-        os.close(handle)

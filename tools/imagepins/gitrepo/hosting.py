@@ -62,17 +62,20 @@ class Hosting:
         import requests
 
         if not address.startswith(("https://", "http://127.0.0.1", "http://localhost")):
-            return self._silence("its address is not https")
+            self._silence("its address is not https")
+            return None
         try:
             answer = requests.get(address, headers={"Authorization": f"Bearer {token}"}, timeout=_TIMEOUT)
             document: Any = answer.json() if answer.ok else None
         except (requests.RequestException, ValueError) as error:
-            return self._silence(type(error).__name__)
+            self._silence(type(error).__name__)
+            return None
         if answer.status_code == 404:
             return None
         if not isinstance(document, dict):
             is_limit = answer.headers.get("x-ratelimit-remaining") == "0" or answer.status_code == 429
-            return self._silence("rate limit" if is_limit else f"{answer.status_code} {answer.reason}")
+            self._silence("rate limit" if is_limit else f"{answer.status_code} {answer.reason}")
+            return None
         return document
 
     def _silence(self, reason: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from imagepins.errors import RefError
-from imagepins.gitrepo.cache import Repository, all_refs, commits_of, fetch_commit, fetch_refs, read
+from imagepins.gitrepo.cache import Repository, commits_of, fetch_commit, fetch_refs, read, tips_below
 from imagepins.gitrepo.history import describe_commits, is_ancestor
 from imagepins.gitrepo.url import web_url
 from imagepins.gitrepo.wanted import Wanted
@@ -137,8 +137,9 @@ def _expand(repository: Repository, digits: str, tracked: Sequence[str]) -> list
     """
     found = _beginning_with(repository, digits, commits_of(repository, tracked).values())
     if not found and not repository.is_offline:
-        fetch_refs(repository, ["refs/heads/", "refs/tags/"])
-        tips = read(repository, "for-each-ref", "--format=%(objectname)", *all_refs(repository)).split()
+        everything = ["refs/heads/", "refs/tags/"]
+        fetch_refs(repository, everything)
+        tips = tips_below(repository, everything)
         found = _beginning_with(repository, digits, commits_of(repository, tips).values())
     return found
 
@@ -146,8 +147,13 @@ def _expand(repository: Repository, digits: str, tracked: Sequence[str]) -> list
 def _beginning_with(repository: Repository, digits: str, tips: Iterable[str | None]) -> list[str]:
     ids = read(repository, "rev-parse", f"--disambiguate={digits}").split()
     commits = {commit for commit in commits_of(repository, ids).values() if commit}
-    known = [tip for tip in dict.fromkeys(tips) if tip]
-    return sorted(each for each in commits if any(is_ancestor(repository, each, tip) for tip in known))
+    known = {tip for tip in tips if tip}
+    if not commits or not known:
+        return []
+    # One walk for all: what the candidates hold and no tip does.
+    asked = "".join(f"{each}\n" for each in (*commits, *(f"^{tip}" for tip in known)))
+    outside = set(read(repository, "rev-list", "--stdin", stdin=asked).split())
+    return sorted(commits - outside)
 
 
 def _only(repository: Repository, wanted: Wanted, found: list[Resolved]) -> Resolved:

@@ -18,6 +18,7 @@ _PAGE = re.compile(
 _PULL = re.compile(
     r"(?:refs/)?(?:pulls?|pr|mr|merge-requests?|merge_requests)/(\d+)(?:/head)?|[#!](\d+)", re.IGNORECASE
 )
+_NAME_LIMIT = 250
 _NOT_IN_NAMES = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^/|/$|\.$|\.lock(/|$)|(^|/)\.|^@$")
 
 
@@ -92,8 +93,10 @@ def _from_name(typed: str) -> Wanted:
 
 
 def _checked(name: str, typed: str) -> str:
-    if name.startswith("-") or _NOT_IN_NAMES.search(name):
-        raise RefError(f"{typed!r}: cannot be the name of a branch or tag; give a commit, a branch, a tag or pull/N")
+    if name.startswith("-") or _NOT_IN_NAMES.search(name) or len(name) > _NAME_LIMIT:
+        raise RefError(
+            f"{typed[:80]!r}: cannot be the name of a branch or tag; give a commit, a branch, a tag or pull/N"
+        )
     return name
 
 

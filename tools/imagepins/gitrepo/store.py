@@ -1,0 +1,117 @@
+"""One bare cache per repository under the user's cache folder: where it is, its lock, and keeping it sound."""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+
+from imagepins.errors import NetworkError, UsageError
+from imagepins.gitrepo.command import FETCH_SECONDS, git
+from imagepins.gitrepo.url import check_url, mirrored
+
+# Given with each fetch and never stored: with these in the cache's configuration, git would fetch whatever it misses
+# while reading, one object at a time.
+PARTIAL = ("-c", "remote.origin.promisor=true", "-c", "remote.origin.partialclonefilter=tree:0")
+PACK_LIMIT = 100
+"""Packs a cache may hold; every fetch adds one, and git looks into all of them."""
+
+_DAMAGE = re.compile(
+    r"corrupt|bad object|unable to read|loose object|packfile .* (cannot|not)|did not send all necessary objects"
+    r"|not a git repository|unable to resolve reference|index file|unknown object type|inflate",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository (``url`` as pinned, ``address`` where it is asked for) and its cache.
+
+    ``is_offline`` asks nobody; once ``stop`` is set, asking ends.
+    """
+
+    url: str
+    address: str
+    path: Path
+    is_offline: bool = False
+    stop: Event | None = field(default=None, compare=False)
+
+
+def cache_root(env: Mapping[str, str] | None = None) -> Path:
+    """The folder all caches live in: XDG_CACHE_HOME/imagepins, by default ~/.cache/imagepins."""
+    base = (env or os.environ).get("XDG_CACHE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "imagepins"
+
+
+def open_repository(
+    url: str, mirrors: Mapping[str, str], root: Path, *, is_offline: bool = False, stop: Event | None = None
+) -> Repository:
+    """Name the cache of ``url`` below ``root`` and make it where it is missing.
+
+    Raises RefError for a refused URL, UsageError where the cache folder cannot be written.
+    """
+    address = mirrored(check_url(url), mirrors)
+    name = re.sub(r"[^a-z0-9.]+", "-", url.lower().removesuffix(".git")).strip("-")[-60:]
+    path = root / "git" / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}.git"
+    repository = Repository(url, address, path, is_offline, stop)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        # A server's history that was cut off may be whole now.
+        if not (path / "imagepins").exists() or (path / "shallow").exists():
+            with locked(repository):
+                empty(repository)
+    except OSError as error:
+        raise UsageError(f"{root}: {error.strerror}; name another cache folder by XDG_CACHE_HOME") from error
+    return repository
+
+
+@contextmanager
+def locked(repository: Repository) -> Iterator[None]:
+    """Hold this cache for one writer; parallel runs wait their turn. Raises NetworkError when that takes too long."""
+    handle = os.open(repository.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        deadline = time.monotonic() + FETCH_SECONDS
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline or (repository.stop and repository.stop.is_set()):
+                    message = f"{repository.url}: another run has been fetching for {FETCH_SECONDS:g} s"
+                    raise NetworkError(message) from None
+                time.sleep(0.02)
+        yield
+    finally:
+        os.close(handle)
+
+
+def empty(repository: Repository) -> None:
+    """Begin the cache anew. The folder itself stays, since it carries the lock."""
+    if (repository.path / "imagepins").exists() and not (repository.path / "shallow").exists():
+        return
+    for child in repository.path.iterdir():
+        shutil.rmtree(child) if child.is_dir() else child.unlink()
+    git(["init", "--quiet", "--bare", "--template=", "--object-format=sha1", "."], cwd=repository.path)
+    git(["config", "remote.origin.url", repository.address], cwd=repository.path)
+    (repository.path / "imagepins").write_text(f"{repository.url}\n")
+
+
+def is_damaged(repository: Repository, reason: str) -> bool:
+    """Whether what git says for ``reason`` speaks of the cache, which then is marked for ``empty``."""
+    if not _DAMAGE.search(reason):
+        return False
+    (repository.path / "imagepins").unlink(missing_ok=True)
+    return True
+
+
+def tidy(repository: Repository) -> None:
+    """Join the packs of many fetches into one."""
+    packs = repository.path / "objects/pack"
+    if len(list(packs.glob("*.pack"))) > PACK_LIMIT:
+        git([*PARTIAL, "repack", "-a", "-d", "-k", "-q"], cwd=repository.path, check=False, timeout=FETCH_SECONDS)
