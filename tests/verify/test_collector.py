@@ -1,10 +1,13 @@
 """The collector: what it finds in hostile file systems, with every Python that may be in an image."""
 
 import ast
+import ctypes
 import json
 import os
+import struct
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -267,6 +270,39 @@ def test_architectures_are_read_from_offload_bundles(
     document = collect(want_archs=True)
 
     assert [each["archs"] for each in document["libraries"]] == [["gfx90a", "gfx942"]]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("method", ["zlib", "zstd"])
+def test_architectures_are_read_from_compressed_bundles(
+    method: str, version: int, collect: Callable[..., dict[str, Any]], tmp_path: Path, library: Callable[..., Path]
+) -> None:
+    bundle = offload_bundle({"hipv4-amdgcn-amd-amdhsa--gfx942": os.urandom(500_000)})
+    (tmp_path / "bundle").write_bytes(compressed_bundle(bundle, method, version))
+    command = ["objcopy", "--add-section", f".hip_fatbin={tmp_path}/bundle"]
+    subprocess.run([*command, str(library(tmp_path / "plain.so")), f"{tmp_path}/librccl.so.1"], check=True)
+
+    (found,) = collect(want_archs=True)["libraries"]
+
+    assert (found["archs"], found["hidden"]) == (["gfx942"], [])
+
+
+def compressed_bundle(bundle: bytes, method: str, version: int) -> bytes:
+    """A bundle as clang compresses it."""
+    packed = zlib.compress(bundle) if method == "zlib" else zstd(bundle)
+    sizes = {1: "", 2: "I", 3: "Q"}[version], "Q" if version == 3 else "I"
+    numbers = [len(packed), len(bundle)][-1 if version == 1 else 0 :]
+    head = struct.pack("<4sHH" + "".join(sizes) + "Q", b"CCOB", version, method == "zstd", *numbers, 0)
+    return head + packed
+
+
+def zstd(data: bytes) -> bytes:
+    """Compress with the library that dpkg needs."""
+    library = ctypes.CDLL("libzstd.so.1")
+    library.ZSTD_compress.restype = ctypes.c_size_t
+    target = ctypes.create_string_buffer(len(data) + 10_000)
+    size = library.ZSTD_compress(target, ctypes.c_size_t(len(target)), data, ctypes.c_size_t(len(data)), 3)
+    return target.raw[:size]
 
 
 def offload_bundle(entries: dict[str, bytes]) -> bytes:

@@ -74,7 +74,7 @@ def _images(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("name", "outcome", "says"),
     [
-        ("without-python", "no-python", "python3 is not in the image"),
+        ("without-python", "no-python", "python3 cannot be started (executable file not found in $PATH)"),
         ("deaf-python", "exited", "BANNER"),
         ("failing-python", "exited", "code 3, no answer: no module named encodings"),
         ("endless-python", "endless", "no answer among it"),

@@ -55,9 +55,11 @@ def translate(error: BaseException, ref: str) -> BaseException:
         return RefError(f"{ref}: no such image here; build it with tools/image build, or docker pull it")
     if isinstance(error, APIError) and "exec format error" in text:
         return NoAnswer("wrong-platform", WRONG_PLATFORM.format(ref=ref))
-    if isinstance(error, APIError) and ("executable file not found" in text or "no such file or directory" in text):
-        what = text.partition('exec: "')[2].partition('"')[0] or "python3"
-        return NoAnswer("no-python", f"{ref}: {what} is not in the image, so nothing can be collected; see 'python:'")
+    if isinstance(error, APIError) and 'exec: "' in text:
+        program, _, reason = text.partition('exec: "')[2].partition('": ')
+        return NoAnswer(
+            "no-python", f"{ref}: {program} cannot be started ({reason.rstrip(': unknown')}); see 'python:'"
+        )
     if isinstance(error, (DockerException, RequestException, OSError)) and not isinstance(error, ImagePinsError):
         return _engine_error(text)
     return error

@@ -24,6 +24,7 @@ class Component:
     ``calls`` maps a version function to how it answers (``int*``, ``char*``); ``literals`` maps a name to a pattern
     that is searched in the library's data. ``distributions`` and ``modules`` are Python names, ``texts`` ends of paths
     of small files to read, and ``stated`` names that environments and labels use for the component's version.
+    ``has_kernels``: its libraries hold GPU code, for each architecture that is promised.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Component:
     modules: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     stated: tuple[str, ...] = ()
+    has_kernels: bool = False
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -70,6 +72,7 @@ COMPONENTS: Mapping[str, Component] = {
                 "ref": r"\x00((?:[\w./-]+:[0-9a-fA-F]{7}\+?)|Unknown ?)[\x00\n]",
             },
             stated=("NCCL_VERSION", "RCCL_VERSION"),
+            has_kernels=True,
         ),
         Component("rocm-sdk", probes.rocm_sdk, distributions=("rocm-sdk-core",), texts=("therock_manifest.json",)),
         Component("torch", probes.torch, distributions=("torch",), modules=("torch",), texts=("/torch/version.py",)),

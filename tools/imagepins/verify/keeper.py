@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import threading
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -29,7 +30,10 @@ class Keeper:
     def __init__(self) -> None:
         from_parent, self._to_child = os.pipe()
         self._from_child, to_parent = os.pipe()
-        self._pid = os.fork()
+        with warnings.catch_warnings():
+            # The child of a process with threads, as pytest-xdist makes them, uses none of what they may have locked.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._pid = os.fork()
         if self._pid == 0:
             os.close(self._to_child)
             os.close(self._from_child)

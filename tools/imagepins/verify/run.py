@@ -70,7 +70,7 @@ def verify_target(pins: PinSet, target: Target, options: Options, keeper: Keeper
 
 
 def collect(target: Target, options: Options, keeper: Keeper) -> dict[str, Any]:
-    """The observed document of the target's image. Raises as ``Keeper.ask``."""
+    """The observed document of the target's image. Raises as ``Keeper.answer``."""
     pins = target.all_pins.values()
     keeper.tell(
         {

@@ -50,4 +50,5 @@ def _judge(library: Library, promised: list[str], *, is_pinned: bool) -> tuple[S
 
 def _families(pin: Pin) -> Iterable[str]:
     component = component_of(pin)
-    return component.families if component else ()
+    # HIP and ROCr name every architecture they know of and hold code for none.
+    return component.libraries if component and component.has_kernels else ()

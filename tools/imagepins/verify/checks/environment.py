@@ -9,6 +9,7 @@ from imagepins.verify.observed import Observed
 
 
 def check_env(target: Target, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    """Every value as rendered, and no value whose condition does not hold."""
     for name, var in target.all_env.items():
         found = observed.image.env.get(name, observed.env.get(name))
         is_right = found is not None and env_pattern(var.value).fullmatch(found) is not None

@@ -9,6 +9,7 @@ from imagepins.verify.observed import Observed
 
 
 def check_gates(target: Target, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    """Whether each gate is on in this image; a required one must be."""
     versions = found_versions(target, observed)
     for gate in target.gates:
         is_on = gate.when.holds_for(versions)

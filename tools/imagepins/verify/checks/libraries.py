@@ -36,16 +36,15 @@ def _load_error(family: str, files: list[Library], observed: Observed) -> str:
 
 
 def check_record(pin: Pin, component: Component | None, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    """Recorded files must be as the build left them, and a process must map recorded files only."""
     record = record_of(pin, observed)
     if record is None or not record.files:
         return
-    differing = changed(record)
-    loose = [
-        each.path
-        for family in (component.libraries if component else ())
-        for _, each in observed.mapped(family)
-        if not record_has(record, each.path)
-    ]
+    mapped = [each.path for family in (component.libraries if component else ()) for _, each in observed.mapped(family)]
+    differing, loose = changed(record), [path for path in mapped if not record_has(record, path)]
+    cause = "a process maps a file that the build did not install" if loose else ""
+    if differing:
+        cause = "replaced after the build installed it"
     wrong = differing or loose
     yield pin_check(
         pin,
@@ -57,15 +56,12 @@ def check_record(pin: Pin, component: Component | None, pins: PinSet, observed: 
         rank=Rank.FILE,
         file=wrong[0] if wrong else record.path,
         how=record.path,
-        cause="replaced after the build installed it"
-        if differing
-        else "a process maps a file that the build did not install"
-        if loose
-        else "",
+        cause=cause,
     )
 
 
 def check_copies(pin: Pin, family: str, target: Target, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    """One build of a library may be in an image, under any number of names; ``allow_copies`` names exceptions."""
     files = [each for each in observed.libraries if each.family == family and not each.error]
     kinds = {each.identity for each in files}
     reason = next((why for name, why in target.allow_copies.items() if _names_family(name, family, files)), None)

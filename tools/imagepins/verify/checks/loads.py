@@ -9,6 +9,7 @@ from imagepins.verify.observed import Observed
 
 
 def check_loads(target: Target, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    """Each thing that was loaded must load, without a second file of one family in the process."""
     places = {str(load): pins.place(load) for load in target.loads}
     for load in observed.loads:
         if load.is_implied and not load.error:

@@ -14,6 +14,7 @@ from imagepins.verify.probes import used_distributions
 
 
 def check_apt(pin: AptPin, component: Component | None, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    """The package must be installed in that version, and processes must map its files."""
     found = [each for each in observed.packages if each.name == pin.apt]
     installed = next((each for each in found if each.is_installed), None)
     version = installed.version if installed else "not installed"
@@ -65,6 +66,7 @@ def _apt_cause(version: str) -> str:
 
 
 def check_pypi(pin: PypiPin, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    """An import must take that version, and its files must be as the wheel brought them."""
     used = used_distributions(observed, (pin.pypi,))
     versions = sorted({each.version for each in used})
     is_right = bool(used) and all(versions_match(pin.version, version) for version in versions)
@@ -121,7 +123,7 @@ def check_conflicts(target: Target, observed: Observed) -> Iterator[Check]:
                 requirement = Requirement(need)
             except InvalidRequirement:
                 continue
-            if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            if requirement.marker and not requirement.marker.evaluate(_environment(observed)):
                 continue
             for other in used.get(canonicalize_name(requirement.name), ()):
                 if not requirement.specifier.contains(other.version, prereleases=True):
@@ -136,3 +138,19 @@ def check_conflicts(target: Target, observed: Observed) -> Iterator[Check]:
                         how="package metadata",
                         cause="two pins that do not fit each other, or a step that installed without dependencies",
                     )
+
+
+def _environment(observed: Observed) -> dict[str, str]:
+    """What markers of requirements (PEP 508) read, of the image and not of the Python that runs here."""
+    python = str(observed.document.get("python", ""))
+    architecture = observed.image.platform.partition("/")[2].partition("/")[0]
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(architecture, architecture)
+    return {
+        "python_version": ".".join(python.split(".")[:2]),
+        "python_full_version": python,
+        "extra": "",
+        "sys_platform": "linux",
+        "platform_system": "Linux",
+        "os_name": "posix",
+        "platform_machine": machine,
+    }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import struct
 
+from imagepins.verify.collector.bundles import TRIPLE, CannotUnpack, compressed_bundles, plain_bundles
 from imagepins.verify.collector.elf import SHF_EXECINSTR, Elf
 
 TYPE_CHECKING = False
@@ -18,9 +18,6 @@ OTHER_SECTION_LIMIT = 1_000_000
 SKIPPED = re.compile(
     r"\.(hip_?fatbin|nv_fatbin|eh_frame|gcc_except|debug|gnu|dyn|data\.rel|rel|sym|str|shstr|note|got|plt)", re.I
 )
-BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
-COMPRESSED = b"CCOB"
-TRIPLE = re.compile(rb"amdgcn-amd-amdhsa-{1,3}(gfx[0-9a-f]+)")
 
 
 def literals(elf: Elf, patterns: dict[str, str]) -> dict[str, list[str]]:
@@ -55,37 +52,25 @@ def code_objects(elf: Elf) -> tuple[list[str], list[str]]:
     """GPU architectures with code in the file, and what hides more of them: ``compressed``, ``kpack``."""
     archs: set[str] = set()
     hidden: set[str] = set()
+    has_code = False
     for name, offset, size, _ in elf.sections:
         if name == ".rocm_kpack_ref":
             hidden.add("kpack")
-        if "fatbin" in name.lower() or name.startswith("__CLANG_OFFLOAD"):
-            if elf.data.find(COMPRESSED, offset, offset + min(size, 64)) >= 0:
+        if is_code_section(name):
+            has_code = True
+            archs.update(plain_bundles(elf.data, offset, offset + size))
+            try:
+                archs.update(compressed_bundles(elf.data, offset, offset + size))
+            except CannotUnpack:
                 hidden.add("compressed")
-            archs.update(_bundled(elf, offset, offset + size))
-    if not archs and not hidden:
+    if not has_code and not hidden:
         archs.update(_mentioned(elf))
     return sorted(archs), sorted(hidden)
 
 
-def _bundled(elf: Elf, place: int, end: int) -> Iterator[str]:
-    """Read the header of every offload bundle, jumping over the code between them."""
-    while True:
-        place = elf.data.find(BUNDLE, place, end)
-        if place < 0 or place + 32 > end:
-            return
-        (count,) = struct.unpack_from("<Q", elf.data, place + 24)
-        after = entry = place + 32
-        for _ in range(min(count, 256)):
-            if entry + 24 > end:
-                return
-            offset, size, length = struct.unpack_from("<QQQ", elf.data, entry)
-            match = TRIPLE.search(elf.data[entry + 24 : entry + 24 + min(length, 256)])
-            # An entry without code is a promise nobody kept.
-            if match and size:
-                yield match.group(1).decode()
-            entry += 24 + min(length, 256)
-            after = max(after, entry, min(place + offset + size, end))
-        place = after
+def is_code_section(name: str) -> bool:
+    """Whether a section holds offload bundles."""
+    return "fatbin" in name.lower() or name.startswith("__CLANG_OFFLOAD")
 
 
 def _mentioned(elf: Elf) -> Iterator[str]:

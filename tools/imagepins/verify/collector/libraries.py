@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from imagepins.verify.collector.contents import code_objects, literals
+from imagepins.verify.collector.contents import code_objects, is_code_section, literals
 from imagepins.verify.collector.elf import Elf, NotAnObject
 from imagepins.verify.collector.loads import family_by_name
 from imagepins.verify.collector.paths import canonical, shown
@@ -44,7 +44,7 @@ def describe_objects(paths: list[str]) -> list[dict[str, Any]]:
     for path in paths:
         try:
             with Elf(path) as elf:
-                if any("fatbin" in name.lower() or "kpack" in name for name, _, _, _ in elf.sections):
+                if any(is_code_section(name) or "kpack" in name for name, _, _, _ in elf.sections):
                     archs, hidden = code_objects(elf)
                     found.append({"path": shown(path), "archs": archs, "hidden": hidden})
         except NotAnObject:
