@@ -57,9 +57,8 @@ def translate(error: BaseException, ref: str) -> BaseException:
         return NoAnswer("wrong-platform", WRONG_PLATFORM.format(ref=ref))
     if isinstance(error, APIError) and 'exec: "' in text:
         program, _, reason = text.partition('exec: "')[2].partition('": ')
-        return NoAnswer(
-            "no-python", f"{ref}: {program} cannot be started ({reason.rstrip(': unknown')}); see 'python:'"
-        )
+        reason = reason.removesuffix(": unknown")
+        return NoAnswer("no-python", f"{ref}: {program} cannot be started ({reason}); see 'python:' of the image")
     if isinstance(error, (DockerException, RequestException, OSError)) and not isinstance(error, ImagePinsError):
         return _engine_error(text)
     return error
