@@ -12,7 +12,7 @@ from imagepins.gitrepo.cache import Repository, open_repository
 def open_cache(tmp_path: Path) -> Callable[..., Repository]:
     """Opens the cache of a URL below the test's directory."""
 
-    def opened(url: str, **options: bool) -> Repository:
-        return open_repository(url, {}, tmp_path / "imagepins", **options)
+    def opened(url: str, *, is_offline: bool = False) -> Repository:
+        return open_repository(url, {}, tmp_path / "imagepins", is_offline=is_offline)
 
     return opened
