@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from imagepins import process
-from imagepins.bump.move import Change, Move, Options, Side
+from imagepins.bump.move import Change, Move, Options, Side, known_id
 from imagepins.errors import NetworkError, RefError
 from imagepins.pins.model import AptPin
 
@@ -17,7 +17,7 @@ _COMPONENTS = ("main", "universe", "contrib", "non-free")
 def propose_apt(pin: AptPin, ref: str | None, options: Options) -> Move:
     """The move of one apt pin; without ``ref`` to the newest version of its suite. Raises RefError, NetworkError."""
     typed = None if ref is None else ref.strip()
-    old = Side(pin.version)
+    old = Side(known_id(pin))
     if options.offline and typed is None:
         raise NetworkError(f"pin '{pin.name}': the newest version cannot be looked up offline; name one")
     known = versions_here(pin.apt, pin.suite)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from imagepins.bump.move import Change, Move
+from imagepins.bump.move import Change, Move, Unreadable
 from imagepins.errors import PinsError, RefError
 from imagepins.pins.edit import Edit, insert_key, quoted, remove_key, replace_pair, replace_value, splice, tag_comment
 from imagepins.pins.load import loads
@@ -31,7 +31,7 @@ def compose(pinset: PinSet, moves: tuple[Move, ...], pins_path: Path) -> Proposa
     Raises RefError where a constraint between pins would break that holds now.
     """
     moving = [move for move in moves if not move.is_noop]
-    if not moving:
+    if not moving and not any(isinstance(pin.id, Unreadable) for pin in pinset.pins.values()):
         return Proposal(moves, pinset, pinset, {})
     edits = [edit for move in moving for edit in _edits(pinset, move)]
     after = loads(splice(pinset.text, edits), pinset.path)
@@ -70,7 +70,9 @@ def _change_edits(pinset: PinSet, pin: Pin, change: Change) -> Iterable[Edit]:
         yield remove_key(source, path, change.key)
     elif value is not None:
         if value != change.value:
-            yield replace_value(source, value, change.value, place=_alias_place(pinset, pin, value))
+            edit = replace_value(source, value, change.value, place=_alias_place(pinset, pin, value))
+            # An empty value begins right behind its colon.
+            yield replace(edit, new=f" {edit.new}") if edit.start == edit.end else edit
     else:
         after = change.after if _value(pin, change.after) is not None else pin.kind
         yield insert_key(source, path, after, change.key, change.value)

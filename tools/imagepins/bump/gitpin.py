@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from imagepins.bump.facts import add_facts
 from imagepins.bump.lookup import GitRequest
-from imagepins.bump.move import UNKNOWN_COMMIT, Change, Move, Options, Side
+from imagepins.bump.move import Change, Move, Options, Side, Unreadable, known_id
 from imagepins.errors import NetworkError, RefError
 from imagepins.gitrepo.cache import Repository, commits_of, default_branch
 from imagepins.gitrepo.history import Commit, Relation, describe_commits, is_ancestor, relate
@@ -23,7 +23,7 @@ class _Target:
 def propose_git(request: GitRequest, repository: Repository, options: Options) -> Move:
     """The move of one git pin. Raises RefError for what does not exist or is not allowed, NetworkError."""
     pin = request.pin
-    current = pin.commit if pin.commit != UNKNOWN_COMMIT else None
+    current, notes = _current(request, repository)
     if repository.is_offline and (move := _unchecked(request, repository, current)):
         return move
     target = _target(request, repository, current, options)
@@ -32,8 +32,8 @@ def propose_git(request: GitRequest, repository: Repository, options: Options) -
     known = describe_commits(repository, [commit, *([current] if old_known and current else [])])
     old = _side(known[current], pin) if current in known else Side(current, version=pin.version)
     new = _side(known[commit], pin, tag=target.resolved.tag)
-    move = Move(pin=pin.name, kind=pin.kind, old=old, new=new, pull=target.pull, notes=target.resolved.notes)
-    if commit == current:
+    move = Move(pin=pin.name, kind=pin.kind, old=old, new=new, pull=target.pull, notes=(*notes, *target.resolved.notes))
+    if commit == known_id(pin):
         return move
     move = _with_reach(move, target.resolved, request, repository, options)
     if current and old_known:
@@ -41,7 +41,22 @@ def propose_git(request: GitRequest, repository: Repository, options: Options) -
     elif current:
         move = replace(move, notes=(*move.notes, f"the old commit {current[:12]} is gone from {pin.git}"))
     move = _with_version(move, pin, repository)
-    return add_facts(move, pin, repository, options, old=current if old_known else None)
+    return add_facts(move, pin, repository, options, old=current if old_known and current != commit else None)
+
+
+def _current(request: GitRequest, repository: Repository) -> tuple[str | None, tuple[str, ...]]:
+    """The commit the pin is at, also where pins.yaml holds a branch, a tag or a short sha of it."""
+    pin = request.pin
+    if not isinstance(pin.commit, Unreadable):
+        return known_id(pin), ()
+    written = pin.commit.written
+    if request.written is None:
+        return None, (f"'{written}' stood there for the commit",) if written else ()
+    try:
+        commit = resolve(repository, request.written, request.tracked).commit
+    except RefError:
+        return None, (f"'{written}' stood there for the commit, and leads to none",)
+    return commit, (f"'{written}' stood there for the commit",)
 
 
 def _target(request: GitRequest, repository: Repository, current: str | None, options: Options) -> _Target:

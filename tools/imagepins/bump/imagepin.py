@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from imagepins.bump.move import Change, Move, Options, Side
+from imagepins.bump.move import Change, Move, Options, Side, known_id
 from imagepins.errors import NetworkError, RefError
 from imagepins.pins.model import ImagePin
 from imagepins.registry.answers import Absent, Present, Unknown
@@ -24,7 +24,7 @@ class _Found:
 def propose_image(pin: ImagePin, ref: str | None, options: Options, client: Client) -> Move:
     """The move of one image pin. Raises RefError for a tag or digest that is not there, NetworkError for no answer."""
     tag, digest = _parse(pin, ref)
-    old = Side(pin.digest, tag=pin.tag)
+    old = Side(known_id(pin), tag=pin.tag)
     if digest and digest == pin.digest and tag == pin.tag:
         return Move(pin=pin.name, kind=pin.kind, old=old, new=old)
     if pin.allow_tag and not digest:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from imagepins.bump.move import Options
+from imagepins.bump.move import Options, Unreadable
 from imagepins.bump.parallel import parallel
-from imagepins.errors import ImagePinsError
+from imagepins.errors import ImagePinsError, RefError
 from imagepins.gitrepo.cache import Repository, fetch_refs, open_repository
 from imagepins.gitrepo.resolve import pull_refs, refs_asked
 from imagepins.gitrepo.wanted import Wanted, parse_wanted
@@ -14,10 +14,11 @@ from imagepins.pins.model import GitPin
 
 @dataclass(frozen=True)
 class GitRequest:
-    """A git pin and what is asked for it; None follows its track."""
+    """A git pin and what is asked for it; None follows its track. ``written`` stands in pins.yaml for the commit."""
 
     pin: GitPin
     wanted: Wanted | None
+    written: Wanted | None = None
 
     @property
     def is_settled(self) -> bool:
@@ -39,16 +40,25 @@ class GitRequest:
 
 def git_request(pin: GitPin, ref: str | None) -> GitRequest:
     """Raises RefError for a ref that can name nothing in the pin's repository."""
-    return GitRequest(pin, None if ref is None else parse_wanted(ref, pin.git))
+    return GitRequest(pin, None if ref is None else parse_wanted(ref, pin.git), _written(pin))
+
+
+def _written(pin: GitPin) -> Wanted | None:
+    if not isinstance(pin.commit, Unreadable):
+        return None
+    try:
+        return parse_wanted(pin.commit.written, pin.git)
+    except RefError:
+        return None
 
 
 def repositories(requests: Iterable[GitRequest], options: Options) -> Mapping[str, Repository | ImagePinsError]:
     """The repository of each URL, its refs in the cache, or the error that stood in the way; asked in parallel."""
     refs: dict[str, set[str]] = {}
     for request in requests:
-        asked = refs_asked(request.wanted, request.pin.git) if request.wanted else ()
+        named = [each for each in (request.wanted, request.written) if each]
+        asked = (ref for each in named for ref in refs_asked(each, request.pin.git))
         refs.setdefault(request.pin.git, set()).update(request.tracked, asked)
-
     if len(refs) == 1:
         return {url: look_up_repository(url, refs[url], options) for url in refs}
     found = parallel(lambda url: look_up_repository(url, refs[url], options), list(refs), options.stop)

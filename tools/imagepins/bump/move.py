@@ -9,9 +9,20 @@ from imagepins.gitrepo.history import Commit, Relation
 from imagepins.gitrepo.hosting import Hosting
 from imagepins.gitrepo.pulls import PullState
 from imagepins.gitrepo.submodules import SubmoduleMove
+from imagepins.pins.model import Pin
+from imagepins.pins.text import Text
 
-UNKNOWN_COMMIT = "0" * 40
-"""Stands for a commit that pins.yaml holds in a form that is no commit (see ``source.load_for``)."""
+
+class Unreadable(Text):
+    """Stands for an id that pins.yaml holds in a form that is none; ``written`` is what stands there."""
+
+    __slots__ = ("written",)
+    written: str
+
+
+def known_id(pin: Pin) -> str | None:
+    """The id of ``pin``, or None where there is none or what stands there is none."""
+    return None if pin.id is None or isinstance(pin.id, Unreadable) else str(pin.id)
 
 
 @dataclass(frozen=True, kw_only=True)

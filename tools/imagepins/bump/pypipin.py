@@ -20,7 +20,7 @@ from packaging.utils import (
 from packaging.version import InvalidVersion, Version
 
 from imagepins import process
-from imagepins.bump.move import Change, Move, Options, Side
+from imagepins.bump.move import Change, Move, Options, Side, known_id
 from imagepins.errors import NetworkError, RefError
 from imagepins.pins.model import PypiPin
 from imagepins.pins.text import masked
@@ -42,7 +42,7 @@ class Release:
 
 def propose_pypi(pin: PypiPin, ref: str | None, options: Options) -> Move:
     """The move of one pypi pin; without ``ref`` to the newest release. Raises RefError, NetworkError."""
-    old = Side(pin.version)
+    old = Side(known_id(pin))
     if options.offline:
         return _offline(pin, ref, old)
     known = releases(pin.pypi, [str(pin.index)] if pin.index else configured_indexes())

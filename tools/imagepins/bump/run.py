@@ -9,7 +9,7 @@ from imagepins.bump.compose import Proposal, compose
 from imagepins.bump.facts import NothingChanged
 from imagepins.bump.gitpin import propose_git
 from imagepins.bump.lookup import GitRequest, git_request, repositories
-from imagepins.bump.move import UNKNOWN_COMMIT, Move, Options, Side
+from imagepins.bump.move import Move, Options, Side, Unreadable, known_id
 from imagepins.bump.move import Request as Request
 from imagepins.bump.others import propose_other
 from imagepins.bump.parallel import parallel
@@ -79,7 +79,8 @@ def propose(
     for name, found in zip(todo, parallel(attempt, todo, options.stop), strict=True):
         if isinstance(found, Move):
             moves.append(found)
-        elif not request.is_lenient:
+        elif not request.is_lenient or isinstance(pins[name].id, Unreadable):
+            # The file would stay unreadable, so nothing can be rendered from it.
             raise found
         elif isinstance(found, NothingChanged):
             moves.append(_skipped(pins[name], f"stays: {found}"))
@@ -112,12 +113,11 @@ def _differs(before: Pin, now: Pin) -> bool:
 
 def _held(pinset: PinSet, pin: Pin, *, is_lenient: bool) -> Move:
     held = f"is held: {pin.hold} ({pinset.place(pin.hold or pin.name)})"
-    if not is_lenient:
+    if not is_lenient or isinstance(pin.id, Unreadable):
         raise RefError(f"pin '{pin.name}' {held}")
     return _skipped(pin, held)
 
 
 def _skipped(pin: Pin, reason: str) -> Move:
-    current = None if pin.id == UNKNOWN_COMMIT else pin.id
-    side = Side(current)
+    side = Side(known_id(pin))
     return Move(pin=pin.name, kind=pin.kind, old=side, new=side, skipped=reason)

@@ -1,18 +1,18 @@
 """pins.yaml → PinSet for a bump, which may mend what other commands refuse: a pin whose id is a branch or short sha."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from imagepins.bump.move import UNKNOWN_COMMIT
+from imagepins.bump.move import Unreadable
 from imagepins.errors import PinsError
 from imagepins.pins import text as yaml
-from imagepins.pins.edit import Edit, splice
-from imagepins.pins.load import loads
+from imagepins.pins.load import build
 from imagepins.pins.model import PinSet
 from imagepins.pins.text import Findings, Text
 
 _PLACEHOLDERS = {
-    "commit": UNKNOWN_COMMIT,
+    "commit": "0" * 40,
     "digest": f"sha256:{'0' * 64}",
     "sha256": "0" * 64,
     "version": "0",
@@ -29,27 +29,45 @@ def read_pins(pins_path: Path, names: Sequence[str] | None) -> PinSet:
 
 
 def load_for(source: str, shown: str, names: Sequence[str] | None) -> PinSet:
-    """The PinSet of ``source``; ids of the pins ``names`` (None: of all) may be wrong and read as a placeholder.
+    """The PinSet of ``source``; ids of the pins ``names`` (None: of all) that are none are Unreadable in it.
 
-    Raises Findings with everything else that is wrong.
+    Text and places are those of ``source``, so that nothing but a value that is replaced can reach the file. Raises
+    Findings with everything else that is wrong.
     """
+    tree = yaml.parse(source, shown)
     try:
-        return loads(source, shown)
+        return build(tree, source, shown)
     except Findings as error:
-        tree = yaml.parse(source, shown)
         pins = tree.get("pins")
         known = [*pins.entries] if names is None and isinstance(pins, yaml.Mapping) else names or ()
-        mendable = {f"pins.{name}.{key}": value for name in known for key, value in _PLACEHOLDERS.items()}
+        mendable = {f"pins.{name}.{key}": ("pins", str(name), key) for name in known for key in _PLACEHOLDERS}
         keys = {finding.key for finding in error.findings}
         if not keys <= mendable.keys():
             raise
-        edits = [Edit(value.start, value.end, f'"{mendable[key]}"') for key in keys if (value := _at(tree, key))]
-        return loads(splice(source, edits), shown)
+        for key in sorted(keys):
+            tree = _with_placeholder(tree, mendable[key])
+        return build(tree, source, shown)
 
 
-def _at(tree: yaml.Mapping, key: str) -> Text | None:
-    _, name, field = key.split(".", 1)[0], key.split(".", 1)[1].rpartition(".")[0], key.rpartition(".")[2]
-    pins = tree.get("pins")
-    pin = pins.get(name) if isinstance(pins, yaml.Mapping) else None
-    value = pin.get(field) if isinstance(pin, yaml.Mapping) else None
-    return value if isinstance(value, Text) else None
+def _with_placeholder(mapping: yaml.Mapping, path: Sequence[str]) -> yaml.Mapping:
+    """The tree with an Unreadable in the place of the text at ``path``."""
+    first, *rest = path
+    value = mapping.get(first)
+    if rest and isinstance(value, yaml.Mapping):
+        return replace(mapping, entries={**mapping.entries, _key(mapping, first): _with_placeholder(value, rest)})
+    if isinstance(value, Text):
+        return replace(mapping, entries={**mapping.entries, _key(mapping, first): _placeholder(value, first)})
+    return mapping
+
+
+def _key(mapping: yaml.Mapping, name: str) -> Text:
+    return next(key for key in mapping.entries if key == name)
+
+
+def _placeholder(value: Text, key: str) -> Unreadable:
+    made = Unreadable(_PLACEHOLDERS[key])
+    made.written = str(value)
+    for name in Text.__slots__:
+        setattr(made, name, getattr(value, name))
+    made.style = value.style or '"'
+    return made

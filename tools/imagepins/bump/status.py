@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from imagepins.bump.move import UNKNOWN_COMMIT, Side, identity
+from imagepins.bump.move import Side, identity, known_id
 from imagepins.pins.model import Pin
 
 
@@ -38,8 +38,7 @@ class Status:
 
 def start(pin: Pin, *, unknown: tuple[str, ...] = ()) -> Status:
     """The status of a pin of which nothing is known but what stands in the file."""
-    current = None if pin.id is None or pin.id == UNKNOWN_COMMIT else str(pin.id)
-    return Status(pin.name, pin.kind, current, unknown=unknown)
+    return Status(pin.name, pin.kind, known_id(pin), unknown=unknown)
 
 
 def statuses_as_text(statuses: Iterable[Status]) -> str:

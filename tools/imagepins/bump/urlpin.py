@@ -3,7 +3,7 @@
 import re
 
 from imagepins.bump.download import checksum
-from imagepins.bump.move import Change, Move, Options, Side
+from imagepins.bump.move import Change, Move, Options, Side, known_id
 from imagepins.errors import NetworkError, RefError
 from imagepins.gitrepo.url import mirrored
 from imagepins.pins.model import UrlPin
@@ -18,15 +18,16 @@ def propose_url(pin: UrlPin, ref: str | None, options: Options) -> Move:
     if options.offline:
         raise NetworkError(f"pin '{pin.name}': {url} cannot be read offline")
     found = checksum(mirrored(url, options.mirrors))
-    is_changed = pin.sha256 is not None and found.sha256 != pin.sha256
+    pinned = known_id(pin)
+    is_changed = pinned is not None and found.sha256 != pinned
     if is_changed and url == pin.url and not options.force:
         raise RefError(
-            f"pin '{pin.name}': {url} now holds another file (sha256 {found.sha256}, pinned {pin.sha256}); "
+            f"pin '{pin.name}': {url} now holds another file (sha256 {found.sha256}, pinned {pinned}); "
             "find out why, then say --force to take it"
         )
     changes = [Change("url", url)] if url != pin.url else []
-    if found.sha256 != pin.sha256:
+    if found.sha256 != pinned:
         changes.append(Change("sha256", found.sha256, after="url"))
     notes = (f"{found.size} bytes from {found.final_url}",)
-    old, new = Side(pin.sha256, subject=pin.url), Side(found.sha256, subject=url)
+    old, new = Side(pinned, subject=pin.url), Side(found.sha256, subject=url)
     return Move(pin=pin.name, kind=pin.kind, old=old, new=new, changes=tuple(changes), notes=notes)

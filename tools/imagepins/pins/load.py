@@ -45,7 +45,11 @@ def load(path: Path, *, shown_as: str | None = None, is_locked: bool = False) ->
 
 def loads(source: str, path: str = "pins.yaml") -> model.PinSet:
     """The PinSet that ``source`` stands for. Raises Findings with everything that is wrong in it."""
-    tree = yaml.parse(source, path)
+    return build(yaml.parse(source, path), source, path)
+
+
+def build(tree: yaml.Mapping, source: str, path: str) -> model.PinSet:
+    """The PinSet of a parsed ``source``. Raises Findings with everything that is wrong in it."""
     findings = [*check(tree, spec.FILE), *cross_check(tree)]
     if findings:
         raise Findings(path, findings)
