@@ -1,12 +1,14 @@
 """Artifact with a rebuilt library + image with stock copies → image where every copy is the rebuilt one.
 
-Runs in the final stage; needs patchelf, otherwise the standard library only. What it guards against has happened:
+Runs in the final stage; needs patchelf and readelf, otherwise the standard library only. What it guards against has
+happened:
 
 - Wheel SDKs hold two trees. With one of them patched, torch goes on loading the stock copy of the other.
 - ldconfig points a SONAME link at the name it sorts highest, which may be the stock file's. So every stock name becomes
   a link to the new file, whose own name then also shows in /proc/PID/maps.
 - A later apt run puts a package's stock file back. So dpkg is told to put that file elsewhere.
-- Each tree has its own RUNPATH, under which the library finds its neighbours. So each copy keeps the one it had.
+- Each tree has its own RUNPATH (or RPATH, which LD_LIBRARY_PATH does not override), under which the library finds its
+  neighbours. So each copy keeps the one it had.
 - A rebuilt library may find fewer of its neighbours than the stock one did. So their unresolved names are compared.
 """
 
@@ -21,7 +23,7 @@ from pathlib import Path
 import provenance
 
 DIVERTED = Path("/var/lib/imagepins/diverted")
-SKIPPED = ("/proc", "/sys", "/dev", "/var/lib/imagepins")
+SKIPPED = frozenset(map(Path, ("/proc", "/sys", "/dev", str(DIVERTED))))
 
 
 @dataclass
@@ -108,7 +110,7 @@ def walk(root: Path, artifact: Path) -> Iterator[tuple[Path, list[str]]]:
 
 def is_own(directory: Path, device: int) -> bool:
     """Whether a directory belongs to the image's own file system and is searched."""
-    return not str(directory).startswith(SKIPPED) and not directory.is_symlink() and directory.stat().st_dev == device
+    return directory not in SKIPPED and not directory.is_symlink() and directory.stat().st_dev == device
 
 
 def replace(swap: Swap, directory: Path, names: list[str]) -> dict[str, str]:
@@ -136,14 +138,23 @@ def replace(swap: Swap, directory: Path, names: list[str]) -> dict[str, str]:
 def adapt(swap: Swap, draft: Path, stock: Path) -> None:
     """Give the new file the stock file's RUNPATH and the dependencies that must not get lost."""
     runpath = patchelf(stock, "--print-rpath")
-    if runpath != patchelf(draft, "--print-rpath"):
-        patchelf(draft, *(["--set-rpath", runpath] if runpath else ["--remove-rpath"]))
+    if not runpath:
+        patchelf(draft, "--remove-rpath")
+    elif (runpath, has_rpath(stock)) != (patchelf(draft, "--print-rpath"), has_rpath(draft)):
+        patchelf(draft, "--remove-rpath")
+        patchelf(draft, *(["--force-rpath"] if has_rpath(stock) else []), "--set-rpath", runpath)
     had, has = (patchelf(path, "--print-needed").split() for path in (stock, draft))
     for name in had:
         if any(name.startswith(kept) for kept in swap.keep_needed) and name not in has:
             patchelf(draft, "--add-needed", name)
         if any(name.startswith(wanted) for wanted in swap.must_need) and name not in has:
             raise provenance.fail(swap.pin, f"the stock {stock} needs {name}, the rebuilt one does not")
+
+
+def has_rpath(library: Path) -> bool:
+    """Whether a library carries the older RPATH instead of a RUNPATH."""
+    done = subprocess.run(["readelf", "--dynamic", "--wide", str(library)], check=True, capture_output=True, text=True)
+    return "(RPATH)" in done.stdout
 
 
 def share(swap: Swap, draft: Path, checksum: str) -> None:
