@@ -144,6 +144,31 @@ def test_kill_at_any_step_leaves_old_or_new_for_the_next_run(pins: Path, step: i
     assert everything_below(pins.parent) == {"pins.yaml", "images/a/Dockerfile", "images/b/Dockerfile"}
 
 
+@pytest.mark.parametrize("step", range(1, 24))
+def test_kill_while_an_error_is_undone_leaves_old_or_new(pins: Path, step: int) -> None:
+    """The third file cannot be replaced, and the run is killed somewhere before or while it puts the others back."""
+    failing = (
+        "swap = files._swap_in\n"
+        "def fail(target):\n"
+        "    if target.parent.name == 'b':\n"
+        "        raise OSError(28, 'full', str(target))\n"
+        "    swap(target)\n"
+        "files._swap_in = fail\n"
+    )
+    code = KILLED.replace("count = 0\n", f"count = 0\n{failing}", 1)
+    subprocess.run(
+        [sys.executable, "-c", code, str(pins), str(step)],
+        env={"PYTHONPATH": str(TOOLS)},
+        check=False,
+        stderr=subprocess.DEVNULL,
+    )
+    with shared(pins):
+        assert len(contents(pins)) == 1
+    with exclusive(pins):
+        pass
+    assert everything_below(pins.parent) == {"pins.yaml", "images/a/Dockerfile", "images/b/Dockerfile"}
+
+
 def test_there_are_steps_on_both_sides_of_the_point_of_no_return(pins: Path) -> None:
     outcomes = set()
     for step in (2, 13):

@@ -164,6 +164,7 @@ def _write_journal(journal: Path, direction: Literal["forward", "back"], changes
 def _finish_interrupted(journal: Path) -> None:
     """Bring every file of a killed run to its new (or, if that was being undone, its old) content."""
     try:
+        _remove(_temporary(journal))
         raw = journal.read_bytes()
     except FileNotFoundError:
         return
