@@ -1,0 +1,145 @@
+"""A Python package + indexes → its versions, from the pages that pip itself reads."""
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    canonicalize_name,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
+from packaging.version import InvalidVersion, Version
+
+from imagepins import process
+from imagepins.errors import NetworkError, RefError
+from imagepins.pins.text import masked
+from imagepins.registry.client import innermost
+
+DEFAULT_INDEX = "https://pypi.org/simple"
+_ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
+_TIMEOUT = (10.0, 30.0)
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class Release:
+    """One version in an index; ``yanked`` is the reason if every file of it was withdrawn ('' without one)."""
+
+    version: Version
+    yanked: str | None
+
+
+def configured_indexes() -> list[str]:
+    """The indexes pip is configured for on this machine: environment before configuration files."""
+    settings = dict(_pip_settings())
+    settings |= {
+        name: os.environ[f"PIP_{name}"] for name in ("INDEX_URL", "EXTRA_INDEX_URL") if f"PIP_{name}" in os.environ
+    }
+    return [settings.get("INDEX_URL", DEFAULT_INDEX), *settings.get("EXTRA_INDEX_URL", "").split()]
+
+
+def releases(package: str, indexes: list[str]) -> dict[Version, Release]:
+    """Every version of ``package`` in the indexes. Raises RefError where none has the package, NetworkError."""
+    found: dict[Version, list[str | None]] = {}
+    seen = False
+    for index in indexes:
+        files = _files(index, package)
+        seen = seen or files is not None
+        for name, yanked in files or ():
+            if version := _version_of(name):
+                found.setdefault(version, []).append(yanked)
+    if not seen:
+        raise RefError(f"there is no package '{package}' in {', '.join(map(masked, indexes))}")
+    return {
+        version: Release(version, None if None in reasons else next(reason for reason in reasons))
+        for version, reasons in found.items()
+    }
+
+
+def _files(index: str, package: str) -> list[tuple[str, str | None]] | None:
+    """(file name, reason it was yanked or None) of an index's page, or None where it has none."""
+    url = f"{index.rstrip('/')}/{canonicalize_name(package)}/"
+    if url.startswith("file://"):
+        return _files_on_disk(Path(unquote(urlsplit(url).path)))
+    return _files_of_server(url)
+
+
+def _files_on_disk(folder: Path) -> list[tuple[str, str | None]] | None:
+    """A local index, as pip takes it: a page per package, or just the files."""
+    try:
+        return _parse_page((folder / "index.html").read_text(), "text/html")
+    except OSError:
+        return [(path.name, None) for path in folder.iterdir()] if folder.is_dir() else None
+
+
+def _files_of_server(url: str) -> list[tuple[str, str | None]] | None:
+    import requests
+
+    reason = ""
+    for _ in range(_TRIES):
+        try:
+            verify = os.environ.get("PIP_CERT") or True
+            answer = requests.get(url, headers={"Accept": _ACCEPT}, timeout=_TIMEOUT, verify=verify)
+        except requests.RequestException as error:
+            reason = innermost(error)
+            continue
+        if answer.status_code == 404:
+            return None
+        if answer.ok:
+            return _parse_page(answer.text, answer.headers.get("Content-Type", ""))
+        reason = f"{answer.status_code} {answer.reason}"
+    raise NetworkError(f"{masked(url)}: the index does not answer ({masked(reason)})")
+
+
+def _parse_page(text: str, content_type: str) -> list[tuple[str, str | None]]:
+    if "json" in content_type:
+        import json
+
+        document: Any = json.loads(text)
+        return [(each["filename"], _reason(each.get("yanked"))) for each in document.get("files", ())]
+    parser = _Links()
+    parser.feed(text)
+    return parser.files
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "a" and (href := given.get("href")):
+            name = unquote(href.partition("#")[0].rstrip("/").rpartition("/")[2])
+            self.files.append((name, (given["data-yanked"] or "") if "data-yanked" in given else None))
+
+
+def _reason(yanked: object) -> str | None:
+    if not yanked:
+        return None
+    return yanked if isinstance(yanked, str) else ""
+
+
+def _version_of(filename: str) -> Version | None:
+    try:
+        return parse_wheel_filename(filename)[1] if filename.endswith(".whl") else parse_sdist_filename(filename)[1]
+    except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
+        return None
+
+
+def _pip_settings() -> Mapping[str, str]:
+    try:
+        listed = process.run([sys.executable, "-m", "pip", "config", "list"], timeout=30).stdout
+    except process.ProcessFailed:
+        return {}
+    found = re.findall(r"^(?:global|install|:env:)\.(index-url|extra-index-url)='(.*)'$", listed, re.MULTILINE)
+    return {name.replace("-", "_").upper(): value.replace("\\n", " ") for name, value in found}
