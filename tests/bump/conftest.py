@@ -1,6 +1,7 @@
 """A small project with a pin file, and the command run on it."""
 
 import json
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,3 +94,27 @@ def pinned(project: Project, upstream: Any) -> Callable[..., Project]:
         return project
 
     return make
+
+
+@pytest.fixture
+def two(project: Any, upstream: Any) -> Any:
+    """A project with two pins, a and b, at c1."""
+    commit = upstream.sha("refs/keep/c1")
+    pin = '  {name}:\n    git: {url}\n    commit: "{commit}"\n    track: {{branch: main}}\n'
+    project.write("".join(pin.format(name=name, url=upstream.url, commit=commit) for name in "ab"))
+    return project
+
+
+@pytest.fixture
+def versioned(two: Any) -> Any:
+    """The project as a git repository with everything committed."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=two.root, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    two.git = git
+    git("init", "--quiet", "--initial-branch=main")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "start")
+    return two

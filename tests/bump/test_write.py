@@ -1,4 +1,4 @@
-"""Writing: two runs at once, kill -9, links, commits and branches."""
+"""Writing: two runs at once, kill -9, links."""
 
 import os
 import random
@@ -6,29 +6,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 BUMP = [sys.executable, "-c", "import sys; from imagepins.cli.bump import main; sys.exit(main())"]
-Pinned = Callable[..., Any]
 
 
 def start(project: Any, *arguments: str) -> subprocess.Popen[bytes]:
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "tools")}
     command = [*BUMP, "--pins", str(project.pins), *arguments]
     return subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-
-@pytest.fixture
-def two(project: Any, upstream: Any) -> Any:
-    """A project with two pins, a and b, at c1."""
-    commit = upstream.sha("refs/keep/c1")
-    pin = '  {name}:\n    git: {url}\n    commit: "{commit}"\n    track: {{branch: main}}\n'
-    project.write("".join(pin.format(name=name, url=upstream.url, commit=commit) for name in "ab"))
-    return project
 
 
 def test_two_runs_on_two_pins_lose_no_update(two: Any, upstream: Any) -> None:
@@ -95,93 +84,3 @@ def test_pin_file_that_is_a_link_stays_one(two: Any, upstream: Any, tmp_path: Pa
     assert two.run("a", upstream.sha("main")).code == 0
     assert two.pins.is_symlink()
     assert upstream.sha("main") in target.read_text()
-
-
-@pytest.fixture
-def versioned(two: Any) -> Any:
-    """The project as a git repository with everything committed."""
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=two.root, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
-    two.git = git
-    git("init", "--quiet", "--initial-branch=main")
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "start")
-    return two
-
-
-def test_commit_holds_exactly_the_bump(versioned: Any, upstream: Any) -> None:
-    (versioned.root / "mine").write_text("staged")
-    versioned.git("add", "mine")
-    (versioned.root / "images/all/Dockerfile.j2").write_text(f"{versioned.template}\n\n")
-    versioned.git("commit", "--quiet", "--only", "images/all/Dockerfile.j2", "--message", "template")
-    ended = versioned.run("a", upstream.sha("refs/keep/c3"), "--commit")
-    assert ended.code == 0, ended.err
-    assert versioned.git("show", "--name-only", "--format=", "HEAD").split() == [
-        "images/all/one/Dockerfile",
-        "pins.yaml",
-    ]
-    date = upstream.git("log", "-1", "--format=%cs", "refs/keep/c3")
-    assert versioned.git("log", "-1", "--format=%s") == f"Update a to {upstream.sha('refs/keep/c3')[:12]} ({date})"
-    body = versioned.git("log", "-1", "--format=%b")
-    assert f"{upstream.sha('refs/keep/c1')} -> {upstream.sha('refs/keep/c3')}" in body
-    assert f"* {upstream.sha('refs/keep/c2')[:12]} c2" in body
-    assert versioned.git("status", "--porcelain") == "A  mine"
-
-
-def test_commit_of_a_tag_names_the_tag(versioned: Any, upstream: Any) -> None:
-    versioned.run("a", "v1", "--commit")
-    assert versioned.git("log", "-1", "--format=%s") == f"Update a to {upstream.sha('v1')[:12]} (v1)"
-
-
-def test_branch_gets_the_commit_and_main_stays(versioned: Any, upstream: Any) -> None:
-    before = versioned.git("rev-parse", "main")
-    assert versioned.run("a", "main", "--branch", "bump/a").code == 0
-    assert versioned.git("symbolic-ref", "--short", "HEAD") == "bump/a"
-    assert versioned.git("rev-parse", "bump/a^") == before == versioned.git("rev-parse", "main")
-
-
-def test_nothing_to_do_makes_neither_commit_nor_branch(versioned: Any, upstream: Any) -> None:
-    before = versioned.git("rev-parse", "HEAD")
-    assert versioned.run("a", upstream.sha("refs/keep/c1"), "--branch", "bump/a").code == 0
-    assert (versioned.git("rev-parse", "HEAD"), versioned.git("branch", "--list", "bump/a")) == (before, "")
-
-
-@pytest.mark.parametrize("branch", ["main", "-x", "a..b", "a b"])
-def test_branch_that_cannot_be_made_is_refused_before_anything_is_written(versioned: Any, branch: str) -> None:
-    before = versioned.snapshot()
-    ended = versioned.run("a", "main", f"--branch={branch}")
-    assert (ended.code, versioned.snapshot()) == (2, before)
-
-
-def test_own_changes_in_the_files_are_not_swept_in(versioned: Any) -> None:
-    versioned.pins.write_text(versioned.pins.read_text() + "# mine\n")
-    before = versioned.snapshot()
-    ended = versioned.run("a", "main", "--commit")
-    assert (ended.code, versioned.snapshot()) == (2, before)
-    assert "pins.yaml: changed and not committed" in ended.err
-
-
-def test_hooks_of_the_user_are_honoured(versioned: Any) -> None:
-    hook = versioned.root / ".git/hooks/pre-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho 'lint says no' >&2\nexit 1\n")
-    hook.chmod(0o755)
-    ended = versioned.run("a", "main", "--commit")
-    assert ended.code == 1
-    assert "written, but not committed" in ended.err
-    assert "lint says no" in ended.err
-
-
-def test_commit_outside_a_repository_is_refused_before_anything_is_written(two: Any) -> None:
-    before = two.snapshot()
-    ended = two.run("a", "main", "--commit")
-    assert (ended.code, two.snapshot()) == (2, before)
-    assert "not in a git repository" in ended.err
-
-
-def test_commit_of_two_pins_names_both(versioned: Any) -> None:
-    assert versioned.run("--all", "--commit").code == 0
-    assert versioned.git("log", "-1", "--format=%s") == "Update a, b"

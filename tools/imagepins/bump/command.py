@@ -66,15 +66,16 @@ def carry_out(
     pins_path: Path, request: Request, options: Options, *, dry_run: bool, commit: bool, branch: str | None
 ) -> "tuple[Outcome, str | None]":
     """Move the pins and, where asked for, commit that; the outcome and the commit."""
-    from imagepins.bump.commit import commit_files, prepare_branch
+    from imagepins.bump.checkout import check_committable, commit_files, prepare_branch
     from imagepins.bump.run import bump
 
     wants_commit = (commit or branch is not None) and not dry_run
-    if wants_commit:
-        prepare_branch(pins_path.parent, branch)
-    outcome = bump(pins_path, request, options, dry_run=dry_run, must_be_clean=wants_commit)
-    made = commit_files(pins_path.parent, outcome, branch) if wants_commit and outcome.written else None
-    return outcome, made
+    if not wants_commit:
+        return bump(pins_path, request, options, dry_run=dry_run), None
+    root = pins_path.parent
+    prepare_branch(root, branch)
+    outcome = bump(pins_path, request, options, before_write=lambda proposal: check_committable(root, proposal))
+    return outcome, commit_files(pins_path, outcome, branch) if outcome.written else None
 
 
 def exit_code(outcome: "Outcome") -> int:

@@ -1,11 +1,12 @@
 """Moves → new text of pins.yaml, checked to differ in nothing else, and the Dockerfiles it renders to."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from imagepins.bump.move import Change, Move, Unreadable
+from imagepins.bump.stale import stale_before
 from imagepins.errors import PinsError, RefError
 from imagepins.pins.edit import Edit, insert_key, quoted, remove_key, replace_pair, replace_value, splice, tag_comment
 from imagepins.pins.load import loads
@@ -16,13 +17,18 @@ from imagepins.render.dockerfile import broken_constraints, render_all
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a bump would write: ``contents`` by path (absolute), only files whose bytes change."""
+    """What a bump would write: ``contents`` by path (absolute), only files whose bytes change.
+
+    ``previous`` is what stands in those files now; ``stale`` are those that hold more than the bump changes.
+    """
 
     moves: tuple[Move, ...]
     before: PinSet
     after: PinSet
     contents: Mapping[Path, bytes]
     also_moved: tuple[str, ...] = ()
+    previous: Mapping[Path, bytes | None] = field(default_factory=dict)
+    stale: tuple[Path, ...] = ()
 
 
 def compose(pinset: PinSet, moves: tuple[Move, ...], pins_path: Path) -> Proposal:
@@ -42,8 +48,12 @@ def compose(pinset: PinSet, moves: tuple[Move, ...], pins_path: Path) -> Proposa
         raise RefError("\n".join(new) + "\nmove the pins together with --group, or one that fits first")
     root = pins_path.parent
     texts = {pins_path: after.text} | {root / path: text for path, text in render_all(after, root).items()}
-    contents = {path: data for path, text in texts.items() if (data := text.encode()) != _bytes(path)}
-    return Proposal(moves, pinset, after, contents, also)
+    both = {path: (_bytes(path), text.encode()) for path, text in texts.items()}
+    changed = {path: (old, new) for path, (old, new) in both.items() if old != new}
+    contents = {path: new for path, (_, new) in changed.items()}
+    previous = {path: old for path, (old, _) in changed.items()}
+    rendered = {path: files for path, files in changed.items() if path != pins_path}
+    return Proposal(moves, pinset, after, contents, also, previous, stale_before(pinset, moves, root, rendered))
 
 
 def _bytes(path: Path) -> bytes | None:
@@ -95,7 +105,7 @@ def _owns(pin: Pin, value: Text) -> bool:
 
 
 def _texts(pin: Pin) -> list[Text]:
-    values = (getattr(pin, field.name) for field in fields(pin))
+    values = (getattr(pin, each.name) for each in fields(pin))
     return [value for value in values if isinstance(value, Text)]
 
 

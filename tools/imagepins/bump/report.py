@@ -30,6 +30,7 @@ def as_json(outcome: Outcome, root: Path, *, dry_run: bool) -> dict[str, Any]:
         "moves": moves,
         "also_moved": list(proposal.also_moved),
         "files": [shown(path, root) for path in proposal.contents],
+        "stale_before": [shown(path, root) for path in proposal.stale],
         "images": list(found.targets),
         "flips": [asdict(flip) for flip in found.flips],
         "group_mates": [{"pin": pin, "group": group} for pin, group in found.group_mates],
@@ -121,6 +122,9 @@ def _impact_lines(outcome: Outcome, found: Impact, root: Path) -> Lines:
     for mate, group in found.group_mates:
         yield "group", f"{mate} of group {group} stays where it is"
     yield "files", ", ".join(shown(path, root) for path in proposal.contents)
+    if proposal.stale:
+        yield "not ours", ", ".join(shown(path, root) for path in proposal.stale) + " changes more than the bump does"
+        yield "", "it was not what pins.yaml and the templates gave before"
 
 
 def _way(move: Move) -> int:

@@ -1,10 +1,9 @@
 """What was asked on the command line → proposal → files; one round for each attempt, so that no update is lost."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from imagepins.bump.commit import check_clean
 from imagepins.bump.compose import Proposal, compose
 from imagepins.bump.facts import NothingChanged
 from imagepins.bump.gitpin import propose_git
@@ -32,13 +31,18 @@ class Outcome:
 
 
 def bump(
-    pins_path: Path, request: Request, options: Options, *, dry_run: bool = False, must_be_clean: bool = False
+    pins_path: Path,
+    request: Request,
+    options: Options,
+    *,
+    dry_run: bool = False,
+    before_write: Callable[[Proposal], None] = lambda _: None,
 ) -> Outcome:
     """Look everything up, then write all files or none.
 
     Looking up takes long and needs no lock. If another run moved one of the same pins meanwhile, it is done again
-    from what stands there now. With ``must_be_clean`` files with uncommitted changes are refused. Raises whatever
-    stands in the way; nothing is written then.
+    from what stands there now. ``before_write`` may raise to refuse what is about to be written. Raises whatever stands
+    in the way; nothing is written then.
     """
     for _ in range(ROUNDS):
         with shared(pins_path):
@@ -51,8 +55,7 @@ def bump(
             if any(_differs(pinset.pin(move.pin), current.pin(move.pin)) for move in moves):
                 continue
             proposal = compose(current, moves, pins_path)
-            if must_be_clean:
-                check_clean(pins_path.parent, tuple(proposal.contents))
+            before_write(proposal)
             return Outcome(proposal, replace_all(pins_path, proposal.contents), failed)
     raise PinsError(f"{pins_path}: other runs keep changing the same pins; try again when they are done")
 
