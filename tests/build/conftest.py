@@ -335,7 +335,8 @@ def second_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     bridge = f"ipt{os.getpid() % 10**6}"
     ip = shutil.which("ip") or "/usr/sbin/ip"
     subprocess.run([ip, "link", "add", bridge, "type", "bridge"], check=True)
-    subprocess.run([ip, "addr", "add", "10.213.77.1/24", "dev", bridge], check=True)
+    address = f"10.213.{os.getpid() % 250}.1/24"
+    subprocess.run([ip, "addr", "add", address, "dev", bridge], check=True)
     socket_path = root / "docker.sock"
     argv = ["dockerd", "--feature", "containerd-snapshotter=true", "--iptables=false", "--ip6tables=false"]
     argv += ["--data-root", str(root / "data"), "--exec-root", str(root / "exec"), "--pidfile", str(root / "pid")]

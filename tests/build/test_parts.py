@@ -1,5 +1,6 @@
 """The small parts of a build: failure places, secrets, labels, room, state, linked parents."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagepins.build import builder, disk
+from imagepins.build import builder, disk, one
 from imagepins.build.builder import Builder, check_builder
 from imagepins.build.choose import Found
 from imagepins.build.display import PlainDisplay, shorten
@@ -19,10 +20,13 @@ from imagepins.build.one import Settings
 from imagepins.build.options import Job
 from imagepins.build.run import Run
 from imagepins.build.secrets import build_secrets, ca_bundle, git_config
+from imagepins.build.session import only_session
 from imagepins.build.state import LastBuild, read_state, write_state
 from imagepins.build.workspace import Workspace
 from imagepins.cli.plan import load_nodes
 from imagepins.errors import BuildFailed, EngineError, UsageError
+from imagepins.plan.destination import Destination
+from imagepins.plan.graph import Node
 
 if TYPE_CHECKING:
     from tests.build.conftest import Project
@@ -146,3 +150,69 @@ def test_a_state_that_cannot_be_read_is_no_state(tmp_path: Path, text: str) -> N
 def test_a_long_step_is_shown_on_one_line() -> None:
     assert shorten("[1/2] RUN a \\\n   b") == "[1/2] RUN a \\ b"
     assert len(shorten("x" * 500)) == 100
+
+
+def one_node(project: "Project") -> Node:
+    """The node of a project with one image."""
+    project.write({"app": "FROM scratch\nCOPY f /f\n"})
+    project.file("app", "f", "x")
+    return load_nodes(project.root / "pins.yaml", ())[1][0]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "digest"),
+    [
+        ({}, None),
+        ({"containerimage.config.digest": "sha256:c"}, None),
+        ({"containerimage.config.digest": "sha256:c", "containerimage.digest": "sha256:d"}, "sha256:d"),
+        ({"containerimage.digest": "sha256:d", "image.name": "a:1,b:2"}, "sha256:d"),
+    ],
+)
+@pytest.mark.parametrize("push", [True, False])
+def test_the_digest_is_the_results_own_and_a_push_without_one_failed(
+    project: "Project", monkeypatch: pytest.MonkeyPatch, metadata: dict[str, str], digest: str | None, *, push: bool
+) -> None:
+    node = one_node(project)
+    settings = Settings(
+        workspace=Workspace(project.root / "build"),
+        source=Source("", "", 0),
+        builder=Builder("", "docker"),
+        secrets={},
+        destination=Destination("host:5000"),
+        push=push,
+    )
+    other = {"containerimage.digest": "sha256:of-a-linked-parent"}
+
+    def built(*_: object, **__: object) -> int:
+        settings.workspace.metadata(node).write_text(json.dumps({node.slug: metadata, "parent": other}))
+        return 0
+
+    monkeypatch.setattr(one, "stream", built)
+    monkeypatch.setattr(one, "_compare_resolved", lambda *_: None)
+    outcome = one.build_one(node, settings, (), {}, on_event=lambda _: None, stop=Event())
+    assert outcome.digest == digest if outcome.cause is None else digest is None
+    assert (outcome.cause.name if outcome.cause else None) == ("not exported" if push and not digest else None)
+
+
+def test_a_definition_that_bake_resolves_otherwise_stops_the_build(
+    project: "Project", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = one_node(project)
+    settings = Settings(
+        workspace=Workspace(project.root / "build"), source=Source("", "", 0), builder=Builder("", "docker"), secrets={}
+    )
+
+    def resolved(argv: list[str], **_: object) -> SimpleNamespace:
+        document = json.loads(Path(argv[argv.index("--file") + 1]).read_text())
+        document["target"][node.slug]["labels"]["org.imagepins.target"] = "evil"
+        return SimpleNamespace(stdout=json.dumps(document))
+
+    monkeypatch.setattr(one, "run", resolved)
+    with pytest.raises(BuildFailed, match=r"bake does not build what was written:\n.*labels is .*evil"):
+        one.build_one(node, settings, (), {}, on_event=lambda _: None, stop=Event())
+
+
+def test_a_tree_that_cannot_be_written_is_told(project: "Project") -> None:
+    (project.root / "build").write_text("a file where a directory has to be")
+    with pytest.raises(UsageError, match="build: File exists"), only_session(project.root, 1):
+        pass

@@ -84,7 +84,7 @@ def _template_place(root: Path, node: Node, instruction: Instruction | None) -> 
     rendered = node.dockerfile.split("\n")[instruction.line - 1 : instruction.end]
     best: tuple[int, str] = (0, "")
     for path in _templates(root, node.target.template):
-        template = (root / path).read_text().split("\n")
+        template = (root / path).read_text(encoding="utf-8").split("\n")
         for number in range(len(template)):
             score = _matching(template, number, rendered)
             best = max(best, (score, f", from {path}:{number + 1}"), key=lambda each: each[0])
@@ -101,7 +101,7 @@ def _templates(root: Path, template: str) -> Iterator[str]:
             continue
         seen.append(path)
         yield path
-        queue.extend(_INCLUDE.findall((root / path).read_text()))
+        queue.extend(_INCLUDE.findall((root / path).read_text(encoding="utf-8")))
 
 
 def _matching(template: list[str], start: int, rendered: list[str]) -> int:

@@ -110,19 +110,22 @@ def build_one(
 ) -> Outcome:
     """Build ``node``; ``linked`` are ancestors that the builder makes from its cache on the way.
 
-    Raises EngineError where bake resolves the definition to something else than was written.
+    Raises BuildFailed where bake resolves the definition to something else than was written, and where files of the
+    build cannot be written; EngineError where bake does not run.
     """
     space = settings.workspace
-    space.write(node, (node, *linked), epoch=settings.source.epoch)
-    targets = {each.slug: bake_target(node, each, settings, parents) for each in (node, *linked)}
-    space.bake_file(node).write_text(bake_text(targets))
     argv = [*settings.builder.argv, "bake", "--file", str(space.bake_file(node))]
-    _compare_resolved(argv, node, targets)
-    argv += ["--progress=rawjson", "--metadata-file", str(space.metadata(node))]
-    argv += ["--no-cache"] if settings.no_cache else []
-    argv += ["--allow", "network.host"] if settings.network == "host" else []
-    argv += [node.slug]
-    return _watch(argv, node, settings, on_event, stop)
+    try:
+        space.write(node, (node, *linked), epoch=settings.source.epoch)
+        targets = {each.slug: bake_target(node, each, settings, parents) for each in (node, *linked)}
+        space.bake_file(node).write_text(bake_text(targets), encoding="utf-8")
+        _compare_resolved(argv, node, targets)
+        argv += ["--progress=rawjson", "--metadata-file", str(space.metadata(node))]
+        argv += ["--no-cache"] if settings.no_cache else []
+        argv += ["--allow", "network.host"] if settings.network == "host" else []
+        return _watch([*argv, node.slug], node, settings, on_event, stop)
+    except OSError as error:
+        raise BuildFailed(f"{node.name}: {error.filename or space.log(node)}: {error.strerror}") from error
 
 
 def _compare_resolved(argv: list[str], node: Node, targets: Mapping[str, BakeTarget]) -> None:
@@ -137,7 +140,7 @@ def _compare_resolved(argv: list[str], node: Node, targets: Mapping[str, BakeTar
 def _watch(argv: list[str], node: Node, settings: Settings, on_event: Callable[[Events], None], stop: Event) -> Outcome:
     events = Events()
     began = time.monotonic()
-    with settings.workspace.log(node).open("w", buffering=1) as log:
+    with settings.workspace.log(node).open("w", buffering=1, encoding="utf-8", errors="replace") as log:
 
         def take(line: str) -> None:
             for text in events.feed(line):
@@ -164,7 +167,7 @@ def _watch(argv: list[str], node: Node, settings: Settings, on_event: Callable[[
 def _metadata(path: Path, node: Node) -> Mapping[str, Any]:
     """What buildx says of this node's result; entries of linked parents are not the node's."""
     try:
-        found = json.loads(path.read_text()).get(node.slug, {})
+        found = json.loads(path.read_text(encoding="utf-8")).get(node.slug, {})
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

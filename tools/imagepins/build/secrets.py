@@ -22,7 +22,7 @@ def build_secrets(mirrors: Mapping[str, str]) -> Iterator[dict[str, Path]]:
     with TemporaryDirectory(prefix="imagepins-") as directory:
         found = {"gitconfig": Path(directory) / "gitconfig"}
         every = {**mirrors, **parse_mirrors(os.environ.get("IMAGEPINS_MIRRORS", ""))}
-        found["gitconfig"].write_text(git_config(every))
+        found["gitconfig"].write_text(git_config(every), encoding="utf-8")
         found["gitconfig"].chmod(0o600)
         if bundle := ca_bundle():
             found["ca"] = bundle

@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from imagepins.build.choose import Found, choose, refuse_incomplete, settle
 from imagepins.build.options import Job, Options
 from imagepins.build.results import Result
+from imagepins.errors import UsageError
 from imagepins.pins.model import PinSet
 from imagepins.plan.graph import Node
 
@@ -49,9 +50,12 @@ def only_session(root: Path, seconds: float) -> Iterator[list[str]]:
         told.append("waited")
         print("another build runs in this tree; waiting for it to end", file=sys.stderr)  # noqa: T201
 
-    directory = root / "build"
-    directory.mkdir(exist_ok=True)
-    with only_one("build", say, directory=directory, timeout=seconds):
+    with ExitStack() as stack:
+        try:
+            (root / "build").mkdir(exist_ok=True)
+            stack.enter_context(only_one("build", say, directory=root / "build", timeout=seconds))
+        except OSError as error:
+            raise UsageError(f"{error.filename}: {error.strerror}; a build writes its files and logs there") from error
         yield told
 
 

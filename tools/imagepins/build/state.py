@@ -18,7 +18,7 @@ class LastBuild:
 def read_state(path: Path) -> dict[str, LastBuild]:
     """Last builds by target; empty where nothing, or nothing readable, is recorded."""
     try:
-        return {name: LastBuild(**fields) for name, fields in json.loads(path.read_text()).items()}
+        return {name: LastBuild(**fields) for name, fields in json.loads(path.read_text(encoding="utf-8")).items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
@@ -28,5 +28,7 @@ def write_state(path: Path, builds: Mapping[str, LastBuild]) -> None:
     every = {**read_state(path), **builds}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".new")
-    temporary.write_text(json.dumps({name: asdict(each) for name, each in sorted(every.items())}, indent=2) + "\n")
+    temporary.write_text(
+        json.dumps({name: asdict(each) for name, each in sorted(every.items())}, indent=2) + "\n", encoding="utf-8"
+    )
     temporary.replace(path)

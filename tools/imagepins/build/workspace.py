@@ -47,7 +47,7 @@ class Workspace:
         for part in parts:
             context = self.context(node, part)
             context.mkdir(parents=True)
-            self.dockerfile(node, part).write_text(part.dockerfile, newline="")
+            self.dockerfile(node, part).write_text(part.dockerfile, encoding="utf-8", newline="")
             for each in part.files:
                 copy = context / each.path
                 copy.parent.mkdir(parents=True, exist_ok=True)

@@ -110,9 +110,17 @@ def matrix(
     else:
         click.echo(making.line(making.chunks(entries, chunk or making.MAX_JOBS)))
     if github_output:
-        github_output.parent.mkdir(parents=True, exist_ok=True)
-        with github_output.open("a", encoding="ascii") as file:
-            file.write(making.github_outputs(entries, chunk or making.MAX_JOBS))
+        append(github_output, making.github_outputs(entries, chunk or making.MAX_JOBS))
+
+
+def append(path: Path, text: str) -> None:
+    """Add ``text`` to a file, whose directory is made. Raises UsageError where that cannot be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
 
 
 def _runner(text: str) -> tuple[str, str]:
