@@ -2,21 +2,22 @@
 
 import json
 import os
-import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from imagepins.pins.load import load
 from imagepins.pins.model import PinSet
+from imagepins.process import run
 from imagepins.verify.findings import Report
 from imagepins.verify.keeper import Keeper
 from imagepins.verify.run import Options, verify_target
 
 HERE = Path(__file__).parent / "sabotage"
-REPOSITORY = "imagepins-test-verify"
+# Workers of pytest-xdist build and remove images at the same time.
+REPOSITORY = f"imagepins-test-verify{os.environ.get('PYTEST_XDIST_WORKER', '')}"
 HIP = ["-DHIP=71626361", '-DHASH="25e14349f2"', '-DARCHS="amdgcn-amd-amdhsa--gfx942\\0amdgcn-amd-amdhsa--gfx950"']
 RCCL = ["-DRCCL=23203", '-DVERSION="2.32.3"', '-DREFERENCE="HEAD:1c0ab42"', HIP[2]]
 OLD = ["-DRCCL=22707", '-DVERSION="2.27.7"', '-DREFERENCE="HEAD:0d2c4fd"', HIP[2]]
@@ -43,23 +44,25 @@ LIBRARIES: dict[str, list[str]] = {
 
 @dataclass(frozen=True)
 class Lab:
-    """Where images are built from; ``build`` takes names and Dockerfile stages."""
+    """Where images are built from; ``built`` are their names."""
 
     context: Path
+    built: list[str] = field(default_factory=list)
+
+    def ref(self, name: str) -> str:
+        """The reference of an image built here."""
+        return f"{REPOSITORY}:{name}"
 
     def build(self, stages: dict[str, str]) -> None:
-        """Build ``imagepins-test-verify:NAME`` for every stage, in one bake."""
+        """Build every stage in one bake, on top of the honest image unless it names another base."""
         head = (HERE / "Dockerfile").read_text()
         (self.context / "Dockerfile").write_text(head + "".join(f"\n{_stage(*item)}\n" for item in stages.items()))
-        targets = {name: {"context": ".", "target": name, "tags": [f"{REPOSITORY}:{name}"]} for name in stages}
+        targets = {name: {"context": ".", "target": name, "tags": [self.ref(name)]} for name in stages}
         bake = self.context / "bake.json"
         bake.write_text(json.dumps({"group": {"default": {"targets": list(targets)}}, "target": targets}))
-        environment = {**os.environ, "BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
+        self.built.extend(targets)
         command = ["docker", "buildx", "bake", "--load", "--provenance=false", "--file", bake.name]
-        done = subprocess.run(
-            command, cwd=self.context, env=environment, capture_output=True, text=True, check=False, timeout=280
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
+        run(command, cwd=self.context, env={**os.environ, "BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}, timeout=280)
 
 
 def _stage(name: str, lines: str) -> str:
@@ -67,8 +70,8 @@ def _stage(name: str, lines: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    """The build context: all libraries, compiled."""
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """The build context, with all libraries compiled; the images are removed in the end."""
     context = tmp_path_factory.mktemp("sabotage")
     for name, flags in LIBRARIES.items():
         soname = "libamdhip64.so.7" if name.startswith("hip") else "librccl.so.1"
@@ -76,13 +79,15 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     for name, tags in {"rpath": "-Wl,--disable-new-dtags", "runpath": "-Wl,--enable-new-dtags"}.items():
         needs = ["-Wl,--no-as-needed", str(context / "rccl.so"), str(context / "hip.so")]
         compile_library(context / f"torch-{name}.so", *needs, tags, "-Wl,-rpath,$ORIGIN")
-    return Lab(context)
+    made = Lab(context)
+    yield made
+    run(["docker", "rmi", "--force", *map(made.ref, made.built)], check=False, timeout=120)
 
 
 def compile_library(path: Path, *flags: str) -> None:
     """Compile the stand-in library with these flags."""
     command = ["gcc", "-shared", "-fPIC", "-w", "-o", str(path), str(HERE / "library.c"), *flags]
-    subprocess.run(command, check=True, timeout=60)
+    run(command)
 
 
 @pytest.fixture(scope="session")
@@ -92,12 +97,12 @@ def pins() -> PinSet:
 
 
 @pytest.fixture(scope="session")
-def verify_image(pins: PinSet) -> Callable[..., Report]:
-    """Verify ``imagepins-test-verify:NAME`` as an image of the pins."""
+def verify_image(pins: PinSet, lab: Lab) -> Callable[..., Report]:
+    """Verify an image of the lab as one of the pins."""
 
-    def run(name: str, *, image: str = "serving", **options: object) -> Report:
-        settings = replace(Options(ref=f"{REPOSITORY}:{name}", load_timeout=4, timeout=60), **options)  # type: ignore[arg-type]
+    def verify(name: str, *, image: str = "serving", **options: object) -> Report:
+        settings = replace(Options(ref=lab.ref(name), load_timeout=4, timeout=60), **options)  # type: ignore[arg-type]
         with Keeper() as keeper:
             return verify_target(pins, pins.targets[f"{image}/plain"], settings, keeper)
 
-    return run
+    return verify

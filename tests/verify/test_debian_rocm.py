@@ -15,7 +15,6 @@ from imagepins.verify.run import Options, verify_target
 
 pytestmark = pytest.mark.engine
 
-TAG = "imagepins-test-verify"
 STAGES = {
     "debian-second-librccl": "COPY rccl-old.so /usr/local/lib/librccl.so.1\nRUN ldconfig",
     "debian-claims": "LABEL com.example.rccl.version=2.30.7\nENV NCCL_VERSION=2.15.5\n"
@@ -28,6 +27,9 @@ STAGES = {
 
 class Lab(Protocol):
     """The fixture that builds images."""
+
+    def ref(self, name: str) -> str:
+        """The reference of an image."""
 
     def build(self, stages: dict[str, str]) -> None:
         """Build every stage."""
@@ -43,7 +45,7 @@ def verify(lab: Lab, repository: Path) -> Callable[[str | None], Report]:
 
     def call(name: str | None) -> Report:
         with Keeper() as keeper:
-            return verify_target(pins, target, Options(ref=f"{TAG}:{name}" if name else None), keeper)
+            return verify_target(pins, target, Options(ref=lab.ref(name) if name else None), keeper)
 
     return call
 

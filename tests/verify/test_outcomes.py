@@ -19,7 +19,6 @@ from imagepins.verify.leftovers import HOST_LABEL, RUN_LABEL, process_mark
 pytestmark = pytest.mark.engine
 
 PINS = Path(__file__).parent / "sabotage" / "pins.yaml"
-TAG = "imagepins-test-verify"
 SCRIPT = "RUN printf '#!/bin/sh\\n{0}\\n' >/usr/local/bin/python3 && chmod +x /usr/local/bin/python3"
 STAGES = {
     "without-python": "FROM debian:trixie-slim AS SELF",
@@ -52,6 +51,9 @@ class Lab(Protocol):
     """The fixture that builds images."""
 
     context: Path
+
+    def ref(self, name: str) -> str:
+        """The reference of an image."""
 
     def build(self, stages: dict[str, str]) -> None:
         """Build every stage."""
@@ -130,19 +132,26 @@ def test_label_that_claims_other_pins_is_a_finding_where_the_content_is_right(
 
 
 @pytest.fixture
-def command(repository: Path) -> Callable[..., list[str]]:
+def command(repository: Path, lab: Lab) -> Callable[..., list[str]]:
     """The argv that verifies one of the images as ``serving``."""
 
     def argv(name: str, *options: str) -> list[str]:
-        return [str(repository / "tools/image"), "verify", "serving", f"--ref={TAG}:{name}", f"--pins={PINS}", *options]
+        return [
+            str(repository / "tools/image"),
+            "verify",
+            "serving",
+            f"--ref={lab.ref(name)}",
+            f"--pins={PINS}",
+            *options,
+        ]
 
     return argv
 
 
-def containers() -> list[str]:
-    """All containers of verifications on this machine that belong to this test run's images."""
+def containers(ref: str) -> list[str]:
+    """All containers of verifications of this image."""
     listed = run(["docker", "ps", "--all", "--filter", f"label={RUN_LABEL}", "--format", "{{.ID}} {{.Image}}"])
-    return [line for line in listed.stdout.splitlines() if f"{TAG}:hanging" in line]
+    return [line for line in listed.stdout.splitlines() if ref in line]
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
@@ -154,45 +163,47 @@ def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
 
 
 @pytest.fixture
-def hanging(command: Callable[..., list[str]]) -> Iterator[subprocess.Popen[str]]:
+def hanging(command: Callable[..., list[str]], lab: Lab) -> Iterator[subprocess.Popen[str]]:
     """A verification in the midst of collecting."""
     process = subprocess.Popen(
         command("hanging"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        wait_for(lambda: bool(containers()))
+        wait_for(lambda: bool(containers(lab.ref("hanging"))))
         yield process
     finally:
         process.kill()
         process.communicate()
-        wait_for(lambda: not containers())
+        wait_for(lambda: not containers(lab.ref("hanging")))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
-def test_interrupt_removes_the_container_and_exits_130(hanging: subprocess.Popen[str], number: signal.Signals) -> None:
+def test_interrupt_removes_the_container_and_exits_130(
+    hanging: subprocess.Popen[str], number: signal.Signals, lab: Lab
+) -> None:
     os.killpg(hanging.pid, number)
 
     out, err = hanging.communicate(timeout=20)
-    assert containers() == []
+    assert containers(lab.ref("hanging")) == []
     assert hanging.returncode == 130
     assert err.strip() == "image: interrupted"
     assert out == ""
 
 
-def test_killed_command_leaves_no_container(hanging: subprocess.Popen[str]) -> None:
+def test_killed_command_leaves_no_container(hanging: subprocess.Popen[str], lab: Lab) -> None:
     os.killpg(hanging.pid, signal.SIGKILL)
 
-    wait_for(lambda: not containers())
+    wait_for(lambda: not containers(lab.ref("hanging")))
 
 
 @pytest.fixture
-def container() -> Iterator[Callable[[str, str], str]]:
+def container(lab: Lab) -> Iterator[Callable[[str, str], str]]:
     """Makes containers that look like those of other runs."""
     made: list[str] = []
 
     def create(mark: str, host: str) -> str:
         labels = [f"--label={RUN_LABEL}={mark}", f"--label={HOST_LABEL}={host}"]
-        made.append(run(["docker", "create", *labels, f"{TAG}:honest", "true"]).stdout.strip())
+        made.append(run(["docker", "create", *labels, lab.ref("honest"), "true"]).stdout.strip())
         return made[-1]
 
     yield create
@@ -228,12 +239,12 @@ def verify(command: Callable[..., list[str]]) -> Callable[..., Completed]:
     return call
 
 
-def test_missing_image_exits_3_and_says_what_to_do(verify: Callable[..., Completed]) -> None:
+def test_missing_image_exits_3_and_says_what_to_do(verify: Callable[..., Completed], lab: Lab) -> None:
     done = verify("nowhere")
 
     assert (done.code, done.stdout) == (3, "")
     assert done.stderr == (
-        f"image: {TAG}:nowhere: no such image here; build it with tools/image build, or docker pull it\n"
+        f"image: {lab.ref('nowhere')}: no such image here; build it with tools/image build, or docker pull it\n"
     )
 
 
