@@ -15,10 +15,23 @@ def main() -> None:
     parser.add_argument("--provenance", type=Path, default=provenance.FILE, help="the image's provenance file")
     options = parser.parse_args()
     record = provenance.record_of(options.artifact)
-    ignored = shutil.ignore_patterns(provenance.IN_ARTIFACT)
-    shutil.copytree(options.artifact, options.root, symlinks=True, ignore=ignored, dirs_exist_ok=True)
+    lay(options.artifact, options.root)
     installed = {str(options.root / name): checksum for name, checksum in record["files"].items()}
     provenance.add(record, installed, options.provenance)
+
+
+def lay(artifact: Path, root: Path) -> None:
+    """Copy a tree over another. What is there under the same name goes first: a link would be written through."""
+    for path in sorted(artifact.rglob("*")):
+        relative = path.relative_to(artifact)
+        if provenance.IN_ARTIFACT in relative.parts:
+            continue
+        target = root / relative
+        if path.is_dir() and not path.is_symlink():
+            target.mkdir(exist_ok=True)
+            continue
+        target.unlink(missing_ok=True)
+        shutil.copy2(path, target, follow_symlinks=False)
 
 
 if __name__ == "__main__":

@@ -103,3 +103,31 @@ def test_checkout_reads_both_kinds_of_version_file(helper: Helper, tmp_path: Pat
         1,
         f"imagepins: pin rccl: {rccl} says version 2.32.3, pins.yaml 2.30.7; tools/bump_pin rccl reads it anew\n",
     )
+
+
+def test_a_tree_replaces_what_is_there_and_writes_through_no_link(helper: Helper, tmp_path: Path) -> None:
+    artifact, root = tmp_path / "artifact", tmp_path / "root"
+    (artifact / "usr" / "lib").mkdir(parents=True)
+    (artifact / "usr" / "lib" / "libibverbs.so.1.15").write_text("new")
+    (artifact / "usr" / "lib" / "libibverbs.so.1").symlink_to("libibverbs.so.1.15")
+    (artifact / "usr" / "lib" / "plain").write_text("new plain")
+    (artifact / ".provenance").mkdir()
+    (artifact / ".provenance" / "rdma-core.json").write_text(
+        '{"pin": "rdma-core", "commit": "62", "dirty": false, "files": {"usr/lib/plain": "aa"}}'
+    )
+    (root / "usr" / "lib").mkdir(parents=True)
+    (root / "usr" / "lib" / "libibverbs.so.1.14").write_text("old")
+    (root / "usr" / "lib" / "libibverbs.so.1").symlink_to("libibverbs.so.1.14")
+    (root / "usr" / "lib" / "plain").symlink_to("libibverbs.so.1.14")
+    provenance = tmp_path / "provenance.json"
+    helper("tree", "--artifact", str(artifact), "--root", str(root), "--provenance", str(provenance))
+    files = {path.name: path.read_text() for path in (root / "usr" / "lib").iterdir()}
+    assert files == {
+        "libibverbs.so.1.14": "old",
+        "libibverbs.so.1.15": "new",
+        "libibverbs.so.1": "new",
+        "plain": "new plain",
+    }
+    assert not (root / ".provenance").exists()
+    text = (tmp_path / "provenance" / "rdma-core.txt").read_text()
+    assert text == f"commit: 62\ndirty: no\naa  {root}/usr/lib/plain\n"
