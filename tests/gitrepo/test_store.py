@@ -9,8 +9,9 @@ import pytest
 
 from imagepins.errors import UsageError
 from imagepins.gitrepo import store
-from imagepins.gitrepo.cache import Repository, cache_root, commits_of, fetch_refs, open_repository
+from imagepins.gitrepo.cache import Repository, cache_root, commits_of, default_branch, fetch_refs, open_repository
 from imagepins.gitrepo.history import is_ancestor
+from imagepins.gitrepo.patches import range_patch_id
 
 MAIN = ["refs/heads/main"]
 Open = Callable[..., Repository]
@@ -47,10 +48,51 @@ def test_damaged_cache_is_begun_anew(upstream: Any, open_cache: Open, victim: st
     assert is_ancestor(found, upstream.sha("refs/keep/c1"), upstream.sha("main"))
 
 
-def test_half_made_cache_is_made_whole(upstream: Any, open_cache: Open) -> None:
+def test_cache_that_is_no_repository_never_leads_to_one_above_it(
+    upstream: Any, new_upstream: Callable[..., Any]
+) -> None:
+    around = new_upstream("around")
+    around.commit("kept")
+    around.git("remote", "add", "origin", upstream.url)
+    around.git("update-ref", "refs/ip/theirs", "HEAD")
+    before = around.git("for-each-ref")
+    found = open_repository(upstream.url, {}, around.path / "cache")
+    fetch_refs(found, MAIN)
+    (found.path / "HEAD").unlink()
+    fetch_refs(found, MAIN)
+    assert commits_of(found, MAIN)["refs/heads/main"] == upstream.sha("main")
+    assert around.git("for-each-ref") == before
+
+
+def test_user_who_allows_only_named_bare_repositories_is_served(
+    upstream: Any, open_cache: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gitconfig").write_text("[safe]\n\tbareRepository = explicit\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     found = open_cache(upstream.url)
-    (found.path / "imagepins").unlink()
-    (found.path / "config").unlink()
+    fetch_refs(found, MAIN)
+    assert is_ancestor(found, upstream.sha("refs/keep/c1"), upstream.sha("main"))
+    assert range_patch_id(found, upstream.sha("refs/keep/c1"), upstream.sha("main"))
+    assert default_branch(found)[0] == "main"
+
+
+def test_lock_files_of_a_killed_git_do_not_stand_in_the_way(upstream: Any, open_cache: Open) -> None:
+    found = open_cache(upstream.url)
+    fetch_refs(found, MAIN)
+    for ref in [path for path in (found.path / "refs").rglob("*") if path.is_file()]:
+        ref.with_name(f"{ref.name}.lock").touch()
+    upstream.commit("new", f="new")
+    fetch_refs(found, MAIN)
+    assert commits_of(found, MAIN)["refs/heads/main"] == upstream.sha("main")
+
+
+@pytest.mark.parametrize("left", [None, "", "garbage"])
+@pytest.mark.parametrize("name", ["imagepins", "config", "HEAD"])
+def test_half_made_cache_is_made_whole(upstream: Any, open_cache: Open, name: str, left: str | None) -> None:
+    found = open_cache(upstream.url)
+    (found.path / name).unlink()
+    if left is not None:
+        (found.path / name).write_text(left)
     fetch_refs(open_cache(upstream.url), MAIN)
     assert commits_of(found, MAIN)["refs/heads/main"] == upstream.sha("main")
 

@@ -12,13 +12,14 @@ from pathlib import Path
 
 from imagepins.errors import NetworkError
 from imagepins.gitrepo.command import FETCH_SECONDS, git, git_remote, last_words
-from imagepins.gitrepo.store import PARTIAL, empty, is_damaged, locked, tidy
+from imagepins.gitrepo.store import PARTIAL, empty, is_damaged, locked, remove_left_locks, tidy
 from imagepins.gitrepo.store import Repository as Repository
 from imagepins.gitrepo.store import cache_root as cache_root
 from imagepins.gitrepo.store import open_repository as open_repository
 
 _SHA = re.compile(r"[0-9a-f]{40}")
-_COMMITS_ONLY = "--filter=tree:0"
+COMMITS_ONLY = "tree:0"
+"""What a cache leaves out at first: folders and files."""
 
 
 def fetch_refs(repository: Repository, refs: Iterable[str]) -> None:
@@ -30,12 +31,12 @@ def fetch_refs(repository: Repository, refs: Iterable[str]) -> None:
     wanted = [f"+{ref}*:{_local(ref)}*" for ref in dict.fromkeys(refs)]
     if not wanted or repository.is_offline:
         return
-    arguments = ["--prune", _COMMITS_ONLY, "origin", *wanted]
+    arguments = ["--prune", filter_option(repository), "origin", *wanted]
     with locked(repository):
-        reason = _fetch(repository, arguments)
+        reason = fetch(repository, arguments)
         if reason and is_damaged(repository, reason):
             empty(repository)
-            reason = _fetch(repository, arguments)
+            reason = fetch(repository, arguments)
         tidy(repository)
     if reason:
         raise NetworkError(f"{repository.url}: git fetch: {reason}")
@@ -51,12 +52,13 @@ def default_branch(repository: Repository) -> tuple[str | None, str | None]:
     if repository.is_offline:
         return before, before
     with tempfile.TemporaryDirectory(dir=repository.path) as folder:
-        bare = ["clone", "--quiet", "--bare", "--template=", "--depth=1", _COMMITS_ONLY, "--no-tags", "--single-branch"]
-        bare += [repository.address, "head"]
+        bare = ["clone", "--quiet", "--bare", "--template=", "--depth=1", "--no-tags", "--single-branch"]
+        bare += [f"--filter={COMMITS_ONLY}", repository.address, "head"]
         done = git_remote(bare, url=repository.url, cwd=Path(folder), stop=repository.stop)
         if done.code != 0:
             raise NetworkError(f"{repository.url}: git clone: {last_words(done.stderr)}")
-        symbolic = git(["symbolic-ref", "HEAD"], cwd=Path(folder) / "head", check=False).stdout.strip()
+        here = f"--git-dir={folder}/head"
+        symbolic = git([here, "symbolic-ref", "HEAD"], cwd=Path(folder), check=False).stdout.strip()
     name = symbolic.removeprefix("refs/heads/") or None
     noted.write_text(f"{name or ''}\n")
     return name, before
@@ -67,24 +69,29 @@ def fetch_commit(repository: Repository, sha: str) -> str | None:
     if repository.is_offline:
         return "not asked: offline"
     with locked(repository):
-        return _fetch(repository, [_COMMITS_ONLY, "origin", sha])
+        return fetch(repository, [filter_option(repository), "origin", sha])
 
 
-def fetch_objects(repository: Repository, ids: Iterable[str]) -> str | None:
-    """Bring trees and files into the cache, exactly those; the server's reason where it does not hand them out."""
-    wanted = sorted(set(ids))
-    if not wanted:
-        return None
-    if repository.is_offline:
-        return "not asked: offline"
-    arguments = ["-c", "fetch.negotiationAlgorithm=noop"]
-    with locked(repository):
-        return _fetch(repository, [_COMMITS_ONLY, "--stdin", "origin"], arguments, stdin="\n".join(wanted) + "\n")
+def filter_option(repository: Repository) -> str:
+    """What git fetch leaves out: less, from the day on that the server did not hand out single files."""
+    chosen = chosen_filter(repository)
+    return f"--filter={chosen}" if chosen else "--no-filter"
+
+
+def chosen_filter(repository: Repository) -> str:
+    """The filter of this cache, '' for none."""
+    noted = repository.path / "filter"
+    return noted.read_text().strip() if noted.exists() else COMMITS_ONLY
+
+
+def choose_filter(repository: Repository, chosen: str) -> None:
+    """Leave out ``chosen`` from now on, so that what is new is as whole as what is there."""
+    (repository.path / "filter").write_text(f"{chosen}\n")
 
 
 def read(repository: Repository, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
     """What git says of the cache, without asking the server. Raises ProcessFailed."""
-    return git(arguments, cwd=repository.path, stdin=stdin, check=check).stdout
+    return git([repository.here, *arguments], cwd=repository.path, stdin=stdin, check=check).stdout
 
 
 def commits_of(repository: Repository, expressions: Iterable[str]) -> dict[str, str | None]:
@@ -126,19 +133,26 @@ def _local(ref: str) -> str:
     return f"refs/ip/{hashlib.sha256(ref.encode()).hexdigest()[:20]}-"
 
 
-def _fetch(
-    repository: Repository, arguments: list[str], settings: Iterable[str] = (), *, stdin: str | None = None
+def fetch(
+    repository: Repository, arguments: Iterable[str], settings: Iterable[str] = (), *, stdin: str | None = None
 ) -> str | None:
+    """Run git fetch in the cache, which the caller has locked; the server's reason where it does not do so.
+
+    Raises NetworkError when there is no answer.
+    """
     quiet = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]
     # A shallow server's refs are taken as well, so that its state is known; without this git would look for the
     # missing parents in a process of its own, which would look for them in a process of its own.
     quiet.append("--update-shallow")
+    argv = [repository.here, *PARTIAL, *settings, *quiet, *arguments]
+    reason = _fetched(repository, argv, stdin)
+    if reason and remove_left_locks(repository, reason):
+        reason = _fetched(repository, argv, stdin)
+    return reason
+
+
+def _fetched(repository: Repository, argv: list[str], stdin: str | None) -> str | None:
     done = git_remote(
-        [*PARTIAL, *settings, *quiet, *arguments],
-        url=repository.url,
-        cwd=repository.path,
-        stdin=stdin,
-        timeout=FETCH_SECONDS,
-        stop=repository.stop,
+        argv, url=repository.url, cwd=repository.path, stdin=stdin, timeout=FETCH_SECONDS, stop=repository.stop
     )
     return None if done.code == 0 else last_words(done.stderr)

@@ -6,7 +6,6 @@ A rebase keeps the patch-id of each commit; a squash merge keeps that of the who
 from collections.abc import Sequence
 
 from imagepins.gitrepo.cache import Repository, read
-from imagepins.gitrepo.command import git
 from imagepins.gitrepo.history import describe_commits, is_ancestor, merge_base
 from imagepins.gitrepo.trees import EMPTY_TREE, load_difference, touching
 
@@ -17,7 +16,7 @@ def range_patch_id(repository: Repository, old: str, new: str) -> str | None:
     """Patch-id of everything between two commits, or None where they hold the same files."""
     _load(repository, old, new)
     diff = read(repository, "diff-tree", "-p", "--binary", "--no-renames", old, new)
-    words = git(["patch-id", "--stable"], cwd=repository.path, stdin=diff).stdout.split()
+    words = read(repository, "patch-id", "--stable", stdin=diff).split()
     return words[0] if words else None
 
 

@@ -5,8 +5,9 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,16 +25,20 @@ PACK_LIMIT = 100
 
 _DAMAGE = re.compile(
     r"corrupt|bad object|unable to read|loose object|packfile .* (cannot|not)|did not send all necessary objects"
-    r"|not a git repository|unable to resolve reference|index file|unknown object type|inflate",
+    r"|not a git repository|bad config|unable to resolve reference|index file|unknown object type|inflate",
     re.IGNORECASE,
 )
+
+
+def _to_stderr(message: str) -> None:
+    print(message, file=sys.stderr)  # noqa: T201
 
 
 @dataclass(frozen=True)
 class Repository:
     """A repository (``url`` as pinned, ``address`` where it is asked for) and its cache.
 
-    ``is_offline`` asks nobody; once ``stop`` is set, asking ends.
+    ``is_offline`` asks nobody; once ``stop`` is set, asking ends. ``warn`` is told of detours.
     """
 
     url: str
@@ -41,6 +46,16 @@ class Repository:
     path: Path
     is_offline: bool = False
     stop: Event | None = field(default=None, compare=False)
+    warn: Callable[[str], None] = field(default=_to_stderr, compare=False)
+
+    @property
+    def here(self) -> str:
+        """The option that makes git work in the cache and nowhere else.
+
+        Left to look for a repository by itself, git goes on to the folders above one that is none, and refuses bare
+        ones where the user's safe.bareRepository says so.
+        """
+        return f"--git-dir={self.path}"
 
 
 def cache_root(env: Mapping[str, str] | None = None) -> Path:
@@ -62,8 +77,7 @@ def open_repository(
     repository = Repository(url, address, path, is_offline, stop)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        # A server's history that was cut off may be whole now.
-        if not (path / "imagepins").exists() or (path / "shallow").exists():
+        if not _is_sound(path):
             with locked(repository):
                 empty(repository)
     except OSError as error:
@@ -92,19 +106,32 @@ def locked(repository: Repository) -> Iterator[None]:
 
 
 def empty(repository: Repository) -> None:
-    """Begin the cache anew. The folder itself stays, since it carries the lock."""
-    if (repository.path / "imagepins").exists() and not (repository.path / "shallow").exists():
+    """Begin the cache anew, unless another run just did. The folder itself stays, since it carries the lock."""
+    path = repository.path
+    if _is_sound(path):
         return
-    for child in repository.path.iterdir():
-        shutil.rmtree(child) if child.is_dir() else child.unlink()
-    git(["init", "--quiet", "--bare", "--template=", "--object-format=sha1", "."], cwd=repository.path)
-    git(["config", "remote.origin.url", repository.address], cwd=repository.path)
-    (repository.path / "imagepins").write_text(f"{repository.url}\n")
+    for child in path.iterdir():
+        shutil.rmtree(child) if child.is_dir() and not child.is_symlink() else child.unlink()
+    git(["init", "--quiet", "--bare", "--template=", "--object-format=sha1", str(path)], cwd=path)
+    git([repository.here, "config", "remote.origin.url", repository.address], cwd=path)
+    (path / "imagepins").write_text(f"{repository.url}\n")
+
+
+def _is_sound(path: Path) -> bool:
+    """Whether the folder is a cache of ours, by what git itself looks at to tell a repository, with all history."""
+    try:
+        head, config = ((path / name).read_bytes() for name in ("HEAD", "config"))
+    except FileNotFoundError:
+        return False
+    is_whole = head.startswith(b"ref: refs/") and config.startswith(b"[core]")
+    # A server's history that was cut off may be whole now.
+    is_cut_off = (path / "shallow").exists()
+    return is_whole and not is_cut_off and all((path / part).exists() for part in ("imagepins", "objects", "refs"))
 
 
 def is_damaged(repository: Repository, reason: str) -> bool:
     """Whether what git says for ``reason`` speaks of the cache, which then is marked for ``empty``."""
-    if not _DAMAGE.search(reason):
+    if reason.startswith("remote:") or not _DAMAGE.search(reason):
         return False
     (repository.path / "imagepins").unlink(missing_ok=True)
     return True
@@ -114,4 +141,14 @@ def tidy(repository: Repository) -> None:
     """Join the packs of many fetches into one."""
     packs = repository.path / "objects/pack"
     if len(list(packs.glob("*.pack"))) > PACK_LIMIT:
-        git([*PARTIAL, "repack", "-a", "-d", "-k", "-q"], cwd=repository.path, check=False, timeout=FETCH_SECONDS)
+        argv = [repository.here, *PARTIAL, "repack", "-a", "-d", "-k", "-q"]
+        git(argv, cwd=repository.path, check=False, timeout=FETCH_SECONDS)
+
+
+def remove_left_locks(repository: Repository, reason: str) -> bool:
+    """Remove the lock files of a killed git where those are the reason. To be called under the lock."""
+    if "File exists" not in reason:
+        return False
+    for left in [*repository.path.glob("*.lock"), *(repository.path / "refs").rglob("*.lock")]:
+        left.unlink(missing_ok=True)
+    return True

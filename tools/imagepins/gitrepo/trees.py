@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from imagepins.errors import NetworkError
-from imagepins.gitrepo.cache import Repository, fetch_objects, read
+from imagepins.gitrepo.cache import Repository, read
 from imagepins.gitrepo.history import Commit, describe_commits, log
+from imagepins.gitrepo.objects import ObjectsUnavailable, require
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 MODE_TREE = "040000"
@@ -19,10 +19,6 @@ RANGE_LIMIT = 20_000
 """Commits beyond which a range is not searched: one request would carry them all."""
 _NOTHING = "0" * 40
 _RAW = re.compile(r":(?P<old_mode>\d{6}) (?P<mode>\d{6}) (?P<old>[0-9a-f]{40}) (?P<id>[0-9a-f]{40}) \w\t(?P<name>.*)")
-
-
-class ObjectsUnavailable(NetworkError):
-    """The server does not hand out trees or files one by one, or was not asked."""
 
 
 @dataclass(frozen=True)
@@ -96,20 +92,6 @@ def load_difference(repository: Repository, old: str, new: str) -> None:
                 modes = ((raw["old_mode"], raw["old"]), (raw["mode"], raw["id"]))
                 files.update(each for mode, each in modes if mode not in (MODE_TREE, MODE_SUBMODULE))
     require(repository, files - {_NOTHING})
-
-
-def require(repository: Repository, ids: Iterable[str]) -> None:
-    """Make sure that objects are in the cache. Raises ObjectsUnavailable."""
-    wanted = sorted(set(ids))
-    if missing := _missing(repository, wanted):
-        reason = fetch_objects(repository, missing)
-        if reason or _missing(repository, missing):
-            raise ObjectsUnavailable(f"{repository.url}: files and folders could not be read ({reason})")
-
-
-def _missing(repository: Repository, ids: Sequence[str]) -> list[str]:
-    answer = read(repository, "cat-file", "--batch-check=%(objectname)", stdin="".join(f"{each}\n" for each in ids))
-    return [line.split()[0] for line in answer.splitlines() if line.endswith("missing")]
 
 
 def _children(repository: Repository, trees: set[str], names: set[str]) -> dict[tuple[str, str], Entry]:
