@@ -18,7 +18,7 @@ import pytest
 from imagepins.errors import NetworkError
 from imagepins.gitrepo import command
 from imagepins.gitrepo.cache import Repository, commits_of, default_branch, fetch_commit, fetch_refs, open_repository
-from imagepins.gitrepo.command import environment, git_remote
+from imagepins.gitrepo.command import environment, git_remote, last_words
 from imagepins.gitrepo.trees import read_file
 
 MAIN = ["refs/heads/main"]
@@ -220,6 +220,41 @@ def test_settings_of_a_surrounding_git_command_do_not_leak_in(
     fetch_refs(found, MAIN)
     assert commits_of(found, MAIN)["refs/heads/main"]
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("stderr", "told"),
+    [
+        (
+            "ssh: connect to host h port 22: Connection refused\nfatal: Could not read from remote repository.\n",
+            "ssh: connect to host h port 22: Connection refused",
+        ),
+        (
+            "Warning: added.\ngit@h: Permission denied (publickey).\nfatal: Could not read from remote\n",
+            "git@h: Permission denied (publickey).",
+        ),
+        (
+            "remote:\nremote: ===\nremote: ERROR: project is gone\nfatal: Could not read from remote repository.\n",
+            "remote: ERROR: project is gone",
+        ),
+        ("fatal: the remote end hung up unexpectedly\n", "fatal: the remote end hung up unexpectedly"),
+        ("warning: x\nfatal: https://me:secret@h/r not found\n", "fatal: https://***@h/r not found"),
+        ("", "no message"),
+    ],
+)
+def test_reason_is_the_line_that_tells_one(stderr: str, told: str) -> None:
+    assert last_words(stderr) == told
+
+
+def test_refused_ssh_connection_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "ssh")
+    monkeypatch.setattr(command, "_BACK_OFF_SECONDS", 0.01)
+    said = "ssh: connect to host h.example port 22: Connection refused"
+    (tmp_path / "ssh").write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 255\n")
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(tmp_path / "ssh"))
+    with pytest.raises(NetworkError, match=said):
+        fetch_refs(open_repository("git@h.example:o/r.git", {}, tmp_path / "cache"), MAIN)
 
 
 def test_environment_says_no_to_every_prompt() -> None:

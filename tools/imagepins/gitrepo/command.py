@@ -67,6 +67,10 @@ _AUTHENTICATION = re.compile(
 )
 
 
+_TELLS_NOTHING = re.compile(r"could not read from remote|the remote end hung up|early eof", re.IGNORECASE)
+_ADVICE = re.compile(r"warning:|Warning:|hint:|Please make sure you have|and the repository exists|debug\d:")
+
+
 def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment git runs in: ``base`` (default: this process's) without what could misdirect or prompt."""
     env = {key: value for key, value in (base or os.environ).items() if key not in _REPOSITORY_VARIABLES}
@@ -116,7 +120,7 @@ def git_remote(
     Returns what git said also for an exit code other than 0 that is an answer of the server. Raises NetworkError when
     the server cannot be reached, does not know us, or holds no repository there.
     """
-    env = environment(_with_ssh_command(url, cwd))
+    env = environment(_with_ssh_command(url))
     for attempt in range(1, TRIES + 1):
         try:
             done = git(arguments, cwd=cwd, env=env, stdin=stdin, check=False, timeout=timeout, stop=stop)
@@ -130,11 +134,13 @@ def git_remote(
     return done
 
 
-def _with_ssh_command(url: str, cwd: Path) -> Mapping[str, str]:
+def _with_ssh_command(url: str) -> Mapping[str, str]:
     """This process's environment, with the user's core.sshCommand where ours would hide it."""
     if url.startswith("file:") or "GIT_SSH_COMMAND" in os.environ:
         return os.environ
-    command = git(["config", "--get", "core.sshCommand"], cwd=cwd, check=False).stdout.strip()
+    # The user's configuration alone: no repository we might stand in has a say.
+    asked = [f"--git-dir={os.devnull}", "config", "--get", "core.sshCommand"]
+    command = git(asked, cwd=Path("/"), check=False).stdout.strip()
     return {**os.environ, "GIT_SSH_COMMAND": command} if command else os.environ
 
 
@@ -156,7 +162,12 @@ def _raise_unless_answered(done: Completed, url: str) -> None:
 
 
 def last_words(stderr: str) -> str:
-    """What git gave as the reason: its first fatal or remote error line, without credentials."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    telling = [line for line in lines if re.match(r"(fatal|error|remote):", line)] or lines or ["no message"]
-    return re.sub(r"(://)[^/\s@]*@", r"\1***@", telling[0])
+    """What git gave as the reason, without credentials: its first error line that tells one.
+
+    Where ssh failed, git itself only says that it could not read; ssh said why.
+    """
+    lines = [line.strip() for line in stderr.splitlines() if re.search(r"\w", line.strip().removeprefix("remote:"))]
+    lines = [line for line in lines if not _ADVICE.match(line)] or lines or ["no message"]
+    said = [line for line in lines if re.match(r"(fatal|error|remote):", line)]
+    told = next((line for line in said if not _TELLS_NOTHING.search(line)), lines[0])
+    return re.sub(r"(://)[^/\s@]*@", r"\1***@", told)
