@@ -4,9 +4,11 @@ import hashlib
 import itertools
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from imagepins import process
 from imagepins.errors import NetworkError, RefError
 from imagepins.gitrepo.cache import Repository, commits_of, fetch_refs
 from imagepins.gitrepo.resolve import Resolved, pull_refs, reaching, refs_asked, resolve
@@ -89,6 +91,21 @@ def test_short_sha_of_another_branch_is_found_by_widening(ask: Callable[[str], R
     upstream.git("checkout", "--quiet", "-b", "side", "refs/keep/c1")
     commit = upstream.commit("side", s="s")
     assert ask(commit[:12]).commit == commit
+
+
+def test_short_sha_costs_no_more_processes_with_many_branches_and_candidates(
+    ask: Callable[[str], Resolved], upstream: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = _commits_beginning_alike(upstream)
+    upstream.git("update-ref", "refs/heads/side", first)
+    tips = [upstream.sha(f"refs/keep/c{number}") for number in (1, 2, 3)]
+    refs = "".join(f"create refs/heads/b{number} {tips[number % 3]}\n" for number in range(300))
+    upstream.git("update-ref", "--stdin", stdin=refs)
+    counted = Mock(wraps=process.run)
+    monkeypatch.setattr(process, "run", counted)
+    # Only the first of the two is part of a branch.
+    assert ask(first[:4]).commit == first
+    assert counted.call_count < 12
 
 
 def test_short_sha_of_nothing_is_refused(ask: Callable[[str], Resolved]) -> None:
