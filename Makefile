@@ -48,7 +48,7 @@ test: dev ## Run all tests on a real engine (ARGS='-k rccl' passes options to py
 	@tests/install-packages
 	@tools/engine up
 	@tools/engine base
-	$(VENV)/bin/pytest $(ARGS)
+	$(VENV)/bin/pytest --numprocesses auto --dist loadfile $(ARGS)
 
 lint: dev ## Run the linters
 	@tests/install-packages
