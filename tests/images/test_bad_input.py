@@ -74,6 +74,7 @@ def test_a_variant_without_a_pin_that_its_recipe_needs_is_told_with_the_nearest(
     ("old", "new", "expected"),
     [
         ("archs: [gfx1250]", "archs: [gfx1205]", "unknown GPU architecture 'gfx1205'"),
+        ("when: rccl < 2.32", "when: rcll < 2.32", "no pin or component 'rcll'; did you mean 'rccl'?"),
         ("when: hip >= 7.16", "when: hipp >= 7.16", "no pin or component 'hipp'; did you mean 'hip'?"),
         (
             "require: triton @ 89002410",
@@ -87,7 +88,7 @@ def test_a_variant_without_a_pin_that_its_recipe_needs_is_told_with_the_nearest(
             "no pin 'ubuntu-24'",
         ),
     ],
-    ids=["architecture", "gate", "constraint", "parent", "pin of a variant"],
+    ids=["architecture", "environment", "gate", "constraint", "parent", "pin of a variant"],
 )
 def test_a_name_that_is_unknown_is_told_with_its_line(project: Path, old: str, new: str, expected: str) -> None:
     text = (project / "pins.yaml").read_text()
