@@ -87,6 +87,30 @@ def test_error_in_the_middle_puts_everything_back(pins: Path) -> None:
     assert everything_below(pins.parent) == {"pins.yaml", "images/a/Dockerfile"}
 
 
+def test_full_disk_is_told_by_the_pin_file_and_leaves_nothing(pins: Path) -> None:
+    # A limit on file sizes fails in the same call as a full disk does, and like it names no file.
+    code = (
+        "import resource, signal, sys; from pathlib import Path; from imagepins.files import exclusive, replace_all\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "with exclusive(Path(sys.argv[1])): replace_all(Path(sys.argv[1]), {Path(sys.argv[1]): b'new'})\n"
+    )
+    argv = [sys.executable, "-c", code, str(pins)]
+    done = subprocess.run(argv, env={"PYTHONPATH": str(TOOLS)}, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].endswith(f"cannot write {pins}: File too large; no file was changed")
+    assert contents(pins) == {"old\n"}
+    assert everything_below(pins.parent) == {"pins.yaml", "images/a/Dockerfile", "images/b/Dockerfile"}
+
+
+def test_folder_that_takes_no_file_is_told_by_the_file_people_know(pins: Path) -> None:
+    linked = pins.parent / "images/a/Dockerfile"
+    linked.unlink()
+    linked.symlink_to("/proc/version")
+    with exclusive(pins), pytest.raises(WriteFailed, match=r"cannot write /proc/version: .*; no file was changed"):
+        replace_all(pins, three(pins))
+    assert pins.read_text() == "old\n"
+    assert not (pins.parent / ".pins.yaml.journal").exists()
+
+
 @pytest.mark.parametrize("failing", [1, 2, 3, 4])
 def test_failure_of_any_single_replacement_puts_everything_back(
     pins: Path, monkeypatch: pytest.MonkeyPatch, failing: int

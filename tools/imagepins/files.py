@@ -10,21 +10,15 @@ import errno
 import fcntl
 import json
 import os
-import re
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from imagepins.dirlock import LOCK_SECONDS, locked
 from imagepins.errors import ImagePinsError, UsageError
-
-LOCK_SECONDS = 60.0
-"""How long to wait for another run before giving up."""
-
-_POLL_SECONDS = 0.05
 
 
 class WriteFailed(ImagePinsError):
@@ -46,7 +40,7 @@ def exclusive(pins: Path, *, timeout: float = LOCK_SECONDS) -> Iterator[None]:
     lock for longer, naming it.
     """
     home = _home(pins)
-    with _locked(home, fcntl.LOCK_EX, timeout):
+    with locked(home, fcntl.LOCK_EX, timeout):
         _finish_interrupted(home / _journal_name(pins))
         yield
 
@@ -57,7 +51,7 @@ def shared(pins: Path, *, timeout: float = LOCK_SECONDS) -> Iterator[None]:
     home = _home(pins)
     journal = home / _journal_name(pins)
     while True:
-        with _locked(home, fcntl.LOCK_SH, timeout):
+        with locked(home, fcntl.LOCK_SH, timeout):
             if not journal.exists():
                 yield
                 return
@@ -76,15 +70,19 @@ def replace_all(pins: Path, contents: Mapping[Path, bytes]) -> tuple[Path, ...]:
         return ()
     journal = _home(pins) / _journal_name(pins)
     try:
-        _write_journal(journal, "forward", changes)
+        with _naming(pins):
+            _write_journal(journal, "forward", changes)
         for change in changes:
-            _write_temporary(change.target, change.new)
+            with _naming(change.target):
+                _write_temporary(change.target, change.new)
         for change in changes:
-            _swap_in(change.target)
+            with _naming(change.target):
+                _swap_in(change.target)
     except BaseException as error:
-        _undo(journal, changes)
+        is_undone = _undo(journal, changes)
         if isinstance(error, OSError):
-            raise WriteFailed(f"cannot write {error.filename}: {error.strerror}; no file was changed") from error
+            after = "no file was changed" if is_undone else "the next run puts every file back to what it was"
+            raise WriteFailed(f"{_why(error)}; {after}") from error
         raise
     _remove(journal)
     return tuple(change.target for change in changes)
@@ -106,45 +104,6 @@ def _change(path: Path, new: bytes) -> _Change:
         return _Change(target, None, new)
     except OSError as error:
         raise WriteFailed(f"cannot read {path}: {error.strerror}; no file was changed") from error
-
-
-@contextmanager
-def _locked(home: Path, mode: int, timeout: float) -> Iterator[None]:
-    try:
-        handle = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise UsageError(f"cannot open {home}: {error.strerror}") from error
-    try:
-        _acquire(handle, home, mode, timeout)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _acquire(handle: int, home: Path, mode: int, timeout: float) -> None:
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
-            fcntl.flock(handle, mode | fcntl.LOCK_NB)
-            return
-        except OSError as error:
-            if error.errno not in (errno.EWOULDBLOCK, errno.EINTR):
-                raise UsageError(f"cannot lock {home}: {error.strerror}") from error
-        if time.monotonic() > deadline:
-            raise UsageError(f"{home} is locked by {_holder(handle)} for more than {timeout:g} s; end it or try again")
-        time.sleep(_POLL_SECONDS)
-
-
-def _holder(handle: int) -> str:
-    """Who holds the flock on ``handle``, as far as /proc/locks tells."""
-    inode = os.fstat(handle).st_ino
-    with suppress(OSError):
-        for line in Path("/proc/locks").read_text().splitlines():
-            found = re.search(rf"FLOCK\s+\S+\s+\S+\s+(\d+)\s+\S+:{inode}\s", line)
-            if found:
-                command = Path(f"/proc/{found[1]}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                return f"process {found[1]} ({command.strip()})"
-    return "another process"
 
 
 def _write_journal(journal: Path, direction: Literal["forward", "back"], changes: list[_Change]) -> None:
@@ -212,14 +171,38 @@ def _restore(change: _Change, wanted: bytes | None) -> None:
         _swap_in(change.target)
 
 
-def _undo(journal: Path, changes: list[_Change]) -> None:
+def _undo(journal: Path, changes: list[_Change]) -> bool:
+    """Put every file back; whether that worked. Of a full disk nothing is asked but where a file is new already."""
     with suppress(OSError):
-        if journal.exists():
+        for path in (*(change.target for change in changes), journal):
+            _remove(_temporary(path))
+        if journal.exists() and any(map(_is_new, changes)):
             _write_journal(journal, "back", changes)
-        for change in changes:
-            _restore(change, change.old)
-        _remove(_temporary(journal))
+            for change in changes:
+                _restore(change, change.old)
         _remove(journal)
+        return True
+    return False
+
+
+def _is_new(change: _Change) -> bool:
+    return change.target.is_file() and change.target.read_bytes() == change.new
+
+
+def _why(error: OSError) -> str:
+    said = f"cannot write {error.filename}: {error.strerror}"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"{said} (new files are made beside it: its folder must be writable, too)"
+    return said
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors of the system name ``path``: a full disk's name none, others that of a file people never see."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _temporary(target: Path) -> Path:
