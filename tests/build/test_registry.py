@@ -208,6 +208,7 @@ def test_a_matrix_lists_what_the_registry_lacks_and_what_changed(pair: "Project"
 
     assert listed() == ["low", "high"]
     assert listed("--since", "HEAD") == []
+    assert pair.run("matrix", "--since", "").code == 3
     assert listed(*place) == ["low", "high"]
     push(pair, registry, f"{pair.prefix}-low")
     assert listed(*place) == ["high"]

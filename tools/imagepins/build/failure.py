@@ -6,6 +6,7 @@ from pathlib import Path
 
 from imagepins.build.causes import OTHER
 from imagepins.build.one import Outcome
+from imagepins.build.templates import find_place
 from imagepins.pins.model import Pin, PinSet, UrlPin
 from imagepins.plan.dockerfile import Instruction
 from imagepins.plan.graph import Node
@@ -13,8 +14,6 @@ from imagepins.plan.graph import Node
 _ERROR_LINE = re.compile(
     r"^\s*(?:E:|ERROR\b|error:|fatal:|remote:.*not our ref|curl:|.*FAILED$|.*digest mismatch)", re.IGNORECASE
 )
-_INCLUDE = re.compile(r"\[\[%-?\s*(?:include|import|from|extends)\s+['\"]([^'\"]+)['\"]")
-_BLANK = re.compile(r"\[\[\[.*?\]\]\]|\[\[%.*?%\]\]")
 
 
 def describe_failure(pinset: PinSet, root: Path, node: Node, outcome: Outcome, log: Path) -> str:
@@ -26,7 +25,7 @@ def describe_failure(pinset: PinSet, root: Path, node: Node, outcome: Outcome, l
     tail = list(step.tail) if step else []
     lines = [f"{node.name}: {cause.name}: {_shortened(events.final_error)}"]
     if line:
-        lines.append(f"  at {node.target.dockerfile}:{line}{_template_place(root, node, instruction)}")
+        lines.append(f"  at {node.target.dockerfile}:{line}{_from_template(root, node, instruction)}")
     lines += [f"  {each}" for each in _pin_lines(pinset, node, instruction, [*tail, events.final_error])]
     if cause.hint:
         lines.append(f"  {cause.hint}")
@@ -35,6 +34,11 @@ def describe_failure(pinset: PinSet, root: Path, node: Node, outcome: Outcome, l
     if events.is_clipped:
         lines.append("  the builder clipped the log; give it BUILDKIT_STEP_LOG_MAX_SIZE=-1 to see all of it")
     return "\n".join([*lines, f"  log: {log}"])
+
+
+def _from_template(root: Path, node: Node, instruction: Instruction | None) -> str:
+    place = find_place(root, str(node.target.template), node.dockerfile, instruction) if instruction else None
+    return f", from {place}" if place else ""
 
 
 def _pin_lines(pinset: PinSet, node: Node, instruction: Instruction | None, said: list[str]) -> Iterator[str]:
@@ -76,46 +80,3 @@ def _shortened(error: str) -> str:
     short = re.sub(r'process ".*" did not complete', "the command did not complete", error, flags=re.DOTALL)
     lines = [each for each in short.splitlines() if each.strip()]
     return lines[0].removeprefix("failed to solve: ") if lines else "no error was given"
-
-
-def _template_place(root: Path, node: Node, instruction: Instruction | None) -> str:
-    if instruction is None:
-        return ""
-    rendered = node.dockerfile.split("\n")[instruction.line - 1 : instruction.end]
-    best: tuple[int, str] = (0, "")
-    for path in _templates(root, node.target.template):
-        template = (root / path).read_text(encoding="utf-8").split("\n")
-        for number in range(len(template)):
-            score = _matching(template, number, rendered)
-            best = max(best, (score, f", from {path}:{number + 1}"), key=lambda each: each[0])
-    return best[1]
-
-
-def _templates(root: Path, template: str) -> Iterator[str]:
-    """The template and all that it includes, each once."""
-    seen: list[str] = []
-    queue = [template]
-    while queue:
-        path = queue.pop(0)
-        if path in seen or not (root / path).is_file():
-            continue
-        seen.append(path)
-        yield path
-        queue.extend(_INCLUDE.findall((root / path).read_text(encoding="utf-8")))
-
-
-def _matching(template: list[str], start: int, rendered: list[str]) -> int:
-    """How many lines of ``rendered`` the template gives from ``start`` on; 0 unless the first is among them."""
-    count, number = 0, start
-    for line in rendered:
-        while number < len(template) and count and not _BLANK.sub("", template[number]).strip():
-            number += 1
-        if number >= len(template) or not _gives(template[number], line):
-            return count
-        count, number = count + 1, number + 1
-    return count
-
-
-def _gives(template_line: str, line: str) -> bool:
-    pattern = ".*".join(re.escape(part) for part in _BLANK.split(template_line))
-    return bool(_BLANK.sub("", template_line).strip()) and re.fullmatch(pattern, line) is not None

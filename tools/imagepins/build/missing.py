@@ -24,7 +24,8 @@ def to_list(
     refs = {node.name: ref for node in nodes if (ref := place.content_ref(node))}
     if since is None and not refs:
         return chosen
-    moved = {node.name for node in changed(chosen, hashes_at(root, pins_name, since) or {})} if since else set()
+    before = hashes_at(root, pins_name, since) if since is not None else {node.name: node.content for node in chosen}
+    moved = {node.name for node in changed(chosen, before or {})}
     absent = _absent(nodes, refs)
     listed = {node.name for node in chosen if node.name in moved | absent}
     queue = list(listed)
