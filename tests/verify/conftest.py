@@ -16,8 +16,8 @@ from imagepins.verify.keeper import Keeper
 from imagepins.verify.run import Options, verify_target
 
 HERE = Path(__file__).parent / "sabotage"
-# Workers of pytest-xdist build and remove images at the same time.
-REPOSITORY = f"imagepins-test-verify{os.environ.get('PYTEST_XDIST_WORKER', '')}"
+# Several test runs may share an engine, each building and removing its own.
+REPOSITORY = f"imagepins-test-verify-{os.getpid()}"
 HIP = ["-DHIP=71626361", '-DHASH="25e14349f2"', '-DARCHS="amdgcn-amd-amdhsa--gfx942\\0amdgcn-amd-amdhsa--gfx950"']
 RCCL = ["-DRCCL=23203", '-DVERSION="2.32.3"', '-DREFERENCE="HEAD:1c0ab42"', HIP[2]]
 OLD = ["-DRCCL=22707", '-DVERSION="2.27.7"', '-DREFERENCE="HEAD:0d2c4fd"', HIP[2]]
