@@ -95,3 +95,17 @@ def test_no_tag_is_no_version(new_upstream: Callable[..., Any], open_cache: Call
     fetch_refs(found, ["refs/heads/main"])
     with pytest.raises(VersionNotFound, match="no tag"):
         version_at(found, commit, "tag")
+
+
+def test_branch_that_looks_like_a_version_is_no_tag(
+    new_upstream: Callable[..., Any], open_cache: Callable[..., Repository]
+) -> None:
+    up = new_upstream()
+    up.commit("a", a="1")
+    up.git("tag", "rocm-6.3.0")
+    commit = up.commit("b", a="2")
+    up.git("branch", "release/9.9")
+    up.git("branch", "main-2")
+    found = open_cache(up.url)
+    fetch_refs(found, ["refs/heads/main", "refs/heads/"])
+    assert version_at(found, commit, "tag") == "6.3.0"

@@ -125,6 +125,13 @@ def tips_below(repository: Repository, prefixes: Iterable[str]) -> list[str]:
     return read(repository, "for-each-ref", "--format=%(objectname)", *patterns).split()
 
 
+def refs_merged(repository: Repository, commit: str, prefix: str) -> dict[str, str]:
+    """Refs fetched with ``prefix`` that ``commit`` contains, newest first: name → what the cache calls it."""
+    arguments = ["for-each-ref", f"--merged={commit}", "--sort=-creatordate", "--format=%(refname)", "refs/ip/"]
+    own = _local(prefix)
+    return {prefix + ref.removeprefix(own): ref for ref in read(repository, *arguments).split() if ref.startswith(own)}
+
+
 def _is_ref(name: str) -> bool:
     return name.startswith("refs/") or name == "HEAD"
 

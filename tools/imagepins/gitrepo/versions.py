@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Callable
 
-from imagepins.gitrepo.cache import Repository, fetch_refs, read
+from imagepins.gitrepo.cache import Repository, fetch_refs, read, refs_merged
 from imagepins.gitrepo.history import describe_commits
 from imagepins.gitrepo.trees import read_file
 
@@ -109,13 +109,13 @@ _READERS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
 
 
 def _nearest_tag(repository: Repository, commit: str) -> str:
-    fetch_refs(repository, ["refs/tags/v", "refs/tags/"])
-    merged = read(
-        repository, "for-each-ref", f"--merged={commit}", "--sort=-creatordate", "--format=%(refname)", "refs/ip/"
-    ).split()
-    found = ((ref, re.search(rf"-(?:\S*?[-/_])?v?({_VERSION})$", ref.removeprefix("refs/ip/"))) for ref in merged)
-    tags = [(ref, match[1]) for ref, match in found if match][:_CANDIDATE_TAGS]
-    if not tags:
-        raise VersionNotFound(f"no tag that is a version leads to {commit[:12]}")
-    distances = [(int(read(repository, "rev-list", "--count", f"{ref}..{commit}")), text) for ref, text in tags]
-    return min(distances, key=lambda each: each[0])[1]
+    # Some repositories have a tag per CI run; those that begin with v are asked for first, and are few.
+    for prefix in ("refs/tags/v", "refs/tags/"):
+        fetch_refs(repository, [prefix])
+        merged = refs_merged(repository, commit, prefix)
+        found = ((re.fullmatch(rf"refs/tags/(?:\S*[-/_])?v?({_VERSION})", name), ref) for name, ref in merged.items())
+        tags = [(match[1], ref) for match, ref in found if match][:_CANDIDATE_TAGS]
+        distances = [(int(read(repository, "rev-list", "--count", f"{ref}..{commit}")), text) for text, ref in tags]
+        if distances:
+            return min(distances, key=lambda each: each[0])[1]
+    raise VersionNotFound(f"no tag that is a version leads to {commit[:12]}")
