@@ -128,7 +128,9 @@ def test_failure_names_image_pin_values_evidence_place_and_cause() -> None:
 
     assert explain(report, check) == (
         "FAILED: a/b: rccl version: expected 2.32.3, found 2.27.7\n"
-        "  evidence: mapped by a process, ncclGetVersion, /opt/librccl.so.1\n"
+        "  evidence: mapped by a process\n"
+        "  seen in: /opt/librccl.so.1\n"
+        "  by: ncclGetVersion\n"
         "  pinned at: pins.yaml:18\n"
         "  likely cause: an older copy"
     )

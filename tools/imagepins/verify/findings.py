@@ -17,6 +17,11 @@ class Rank(IntEnum):
         """The rank as reports name it."""
         return {1: "mapped by a process", 2: "file on disk", 3: "package database", 4: "stated only"}[self.value]
 
+    @property
+    def word(self) -> str:
+        """The rank in one word, for tables."""
+        return self.name.lower()
+
 
 class Aspect(StrEnum):
     """What of a component a claim speaks of."""

@@ -38,28 +38,32 @@ def as_json(reports: Sequence[Report], *, strict: bool) -> str:
 
 def _plain(report: Report) -> dict[str, Any]:
     checks = [
-        {**asdict(check), "rank": check.rank.name.lower() if check.rank else None, "status": check.status.value}
+        {**asdict(check), "rank": check.rank.word if check.rank else None, "status": check.status.value}
         for check in report.checks
     ]
     return {**asdict(report), "checks": checks, "counts": {status.value: report.count(status) for status in Status}}
 
 
 def evidence(check: Check) -> str:
-    """Rank, probe and file of a check, in one phrase."""
-    parts = [check.rank.label if check.rank else "", check.how, check.file]
-    return ", ".join(part for part in parts if part)
+    """Rank, file and probe of a check in one phrase: ``mapped: /opt/rocm/lib/librccl.so.1.0 (ncclGetVersion)``."""
+    rank = f"{check.rank.word}: " if check.rank else ""
+    if not check.file:
+        return rank + check.how
+    return f"{rank}{check.file}" + (f" ({check.how})" if check.how else "")
 
 
-def result(check: Check) -> str:
-    """How a check ended; of a skipped one also why, as nothing else tells it."""
-    return f"{MARKS[check.status]}: {check.cause}" if check.status is Status.SKIPPED else MARKS[check.status]
+def found(check: Check) -> str:
+    """What was found; of a skipped check why it was skipped, as nothing else tells it."""
+    return check.cause if check.status is Status.SKIPPED and not check.found else check.found
 
 
 def explain(report: Report, check: Check) -> str:
     """A check that is not fine, in full: image, pin, expected, found, evidence, place and likely cause."""
     lines = [
         f"{MARKS[check.status]}: {report.target}: {check.name}: expected {check.expected}, found {check.found}",
-        f"  evidence: {evidence(check)}" if evidence(check) else "",
+        f"  evidence: {check.rank.label}" if check.rank else "",
+        f"  seen in: {check.file}" if check.file else "",
+        f"  by: {check.how}" if check.how else "",
         f"  pinned at: {check.place}" if check.place else "",
         f"  likely cause: {check.cause}" if check.cause else "",
     ]
@@ -83,15 +87,15 @@ def table(report: Report) -> Table:
     for heading in ("check", "expected", "found", "evidence", "result"):
         grid.add_column(heading, overflow="fold")
     for check in report.checks:
-        cells = [check.name, check.expected, check.found, evidence(check)]
-        grid.add_row(*map(Text, cells), Text(result(check), style=STYLES.get(check.status, "yellow")))
+        cells = [check.name, check.expected, found(check), evidence(check)]
+        grid.add_row(*map(Text, cells), Text(MARKS[check.status], style=STYLES.get(check.status, "yellow")))
     return grid
 
 
 def plain_table(report: Report) -> str:
     """The same table as plain lines, for logs."""
     rows = [("check", "expected", "found", "evidence", "result")]
-    rows += [(c.name, c.expected, c.found, evidence(c), result(c)) for c in report.checks]
+    rows += [(c.name, c.expected, found(c), evidence(c), MARKS[c.status]) for c in report.checks]
     widths = [max(len(_line(row[i])) for row in rows) for i in range(4)]
     lines = ["  ".join([*(_line(row[i]).ljust(widths[i]) for i in range(4)), row[4]]) for row in rows]
     return "\n".join([report.target, *lines])
