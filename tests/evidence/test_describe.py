@@ -16,7 +16,9 @@ from imagepins.cli.bump import bump_pin
 from imagepins.errors import ImagePinsError, UsageError
 from imagepins.evidence.request.commands import run_describe, run_from_dockerfile
 from imagepins.evidence.request.sections import Part, fit
+from imagepins.pins.load import load
 from imagepins.process import run
+from imagepins.render.dockerfile import render_all
 
 EVIL = "fix: @octocat closes #12, fixes o/r#3 </details><script>x</script> `a` ``` [l](http://x) | **b** \x1b[31m"
 PINS = """\
@@ -74,6 +76,7 @@ def project(tmp_path: Path, new_upstream: Callable[..., Any]) -> Project:
     home.commit_files(
         "start", {"pins.yaml": PINS.format(url=upstream.url, commit=old), "Dockerfile.j2": "FROM x\n[[[ pin_args ]]]\n"}
     )
+    home.commit_files("rendered", render_all(load(home.path / "pins.yaml"), home.path))
     return home.path / "pins.yaml", old, new
 
 

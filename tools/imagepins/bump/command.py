@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from imagepins.bump.move import Options, Request
 from imagepins.bump.questions import members, print_json, tell_check, tell_outdated
 from imagepins.bump.source import read_pins
+from imagepins.bump.usage import PERMISSIONS, check_usage
 from imagepins.errors import UsageError
 from imagepins.gitrepo.cache import cache_root
 from imagepins.gitrepo.hosting import Hosting
@@ -18,36 +19,32 @@ if TYPE_CHECKING:
     from imagepins.bump.run import Outcome
 
 
-def run(
-    pins_path: Path,
-    *,
-    name: str | None,
-    ref: str | None,
-    group: str | None,
-    everything: bool,
-    outdated: bool,
-    check: bool,
-    dry_run: bool,
-    as_json: bool,
-    commit: bool,
-    branch: str | None,
-    **permissions: Any,
-) -> int:
-    """Do what was asked and return the exit code. ``permissions`` are those of ``make_options``."""
-    options = make_options(**permissions)
-    _check_usage(name, group, everything=everything, outdated=outdated, check=check)
-    if check:
+def run(pins_path: Path, **asked: Any) -> int:
+    """Do what was asked, by the names of the options in Python, and return the exit code."""
+    check_usage(asked)
+    options = make_options(**{key: asked[key] for key in PERMISSIONS})
+    name, group, as_json, dry_run = asked["name"], asked["group"], asked["as_json"], asked["dry_run"]
+    if asked["check"]:
         return tell_check(pins_path, as_json=as_json)
-    if outdated:
+    if asked["outdated"]:
         return tell_outdated(pins_path, name, group, options, as_json=as_json)
-    request = make_request(pins_path, name, ref, group, everything=everything)
+    request = make_request(pins_path, name, asked["ref"], group, everything=asked["everything"])
+    commit, branch = asked["commit"], asked["branch"]
     outcome, made = carry_out(pins_path, request, options, dry_run=dry_run, commit=commit, branch=branch)
     tell(outcome, pins_path.parent, dry_run=dry_run, as_json=as_json, commit=made)
     return exit_code(outcome)
 
 
 def make_options(
-    *, force: bool, allow_unreachable: bool, allow_downgrade: bool, reason: str | None, offline: bool
+    *,
+    force: bool = False,
+    allow_unreachable: bool = False,
+    allow_downgrade: bool = False,
+    allow_moved_tag: bool = False,
+    break_alias: bool = False,
+    min_age: int | None = None,
+    reason: str | None = None,
+    offline: bool = False,
 ) -> Options:
     """What the command line allows, with this user's cache and mirrors."""
     return Options(
@@ -57,6 +54,9 @@ def make_options(
         force=force,
         allow_unreachable=allow_unreachable,
         allow_downgrade=allow_downgrade,
+        allow_moved_tag=allow_moved_tag,
+        break_alias=break_alias,
+        min_age_days=min_age,
         reason=reason,
         hosting=Hosting.of_user(lambda text: print(text, file=sys.stderr)),  # noqa: T201
     )
@@ -81,15 +81,6 @@ def carry_out(
 def exit_code(outcome: "Outcome") -> int:
     """0, or the worst exit code of what could not be moved."""
     return max((error.exit_code for _, error in outcome.failed), default=0)
-
-
-def _check_usage(name: str | None, group: str | None, *, everything: bool, outdated: bool, check: bool) -> None:
-    if not (name or group or everything or outdated or check):
-        raise UsageError("name a pin, or say --group, --all, --outdated or --check; see bump_pin --help")
-    if everything and (name or group):
-        raise UsageError("--all takes neither a pin nor a group")
-    if outdated and check:
-        raise UsageError("--outdated and --check are two questions; ask one at a time")
 
 
 def make_request(pins_path: Path, name: str | None, ref: str | None, group: str | None, *, everything: bool) -> Request:

@@ -35,6 +35,9 @@ class Options:
     force: bool = False
     allow_unreachable: bool = False
     allow_downgrade: bool = False
+    allow_moved_tag: bool = False
+    break_alias: bool = False
+    min_age_days: int | None = None
     reason: str | None = None
     hosting: Hosting = field(default_factory=Hosting)
     stop: Event = field(default_factory=Event)

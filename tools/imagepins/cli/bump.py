@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from imagepins.cli import json_option, pins_option, run_command
-from imagepins.errors import UsageError
+from imagepins.errors import ImagePinsError, UsageError
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -20,13 +20,16 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--all", "everything", is_flag=True, help="Move every pin to what it tracks.")
 @click.option("--outdated", is_flag=True, help="Tell how far each pin is from what it tracks; write nothing.")
 @click.option("--check", is_flag=True, help="Check pin file and rendered files offline; write nothing.")
-@click.option("--dry-run", is_flag=True, help="Show the report and the diff; write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show report and diff; write nothing but the user's cache.")
 @json_option
 @click.option("--commit", is_flag=True, help="Make one git commit of what was written.")
 @click.option("--branch", metavar="BRANCH", help="Make that commit on a new branch (implies --commit).")
 @click.option("--force", is_flag=True, help="Move even where nothing under the pin's path changed.")
 @click.option("--allow-unreachable", is_flag=True, help="Take a commit no tracked ref contains; the pin records it.")
-@click.option("--allow-downgrade", is_flag=True, help="Move backwards or sideways in history.")
+@click.option("--allow-downgrade", is_flag=True, help="Move backwards or sideways in history, or to an older version.")
+@click.option("--allow-moved-tag", is_flag=True, help="Follow the tracked tag to the commit upstream moved it to.")
+@click.option("--break-alias", is_flag=True, help="Give a pin whose value is an alias (*name) a value of its own.")
+@click.option("--min-age", type=click.IntRange(0, 3650), metavar="DAYS", help="Take no git commit younger than that.")
 @click.option("--reason", metavar="TEXT", help="Reason to record with --allow-unreachable.")
 @click.option("--offline", is_flag=True, help="Ask no server; the report says what was not checked.")
 @click.option("--describe", is_flag=True, help="Print the body of the pull request; write nothing.")
@@ -42,9 +45,20 @@ def bump_pin(more: tuple[str, ...], **options: Any) -> int:
     REF is a commit, a short sha, a branch, a tag, pull/N or a pasted URL of one; for other kinds of pin a tag, a URL
     or a version. Without REF the pin follows what it tracks.
     """
+    try:
+        return _run(more, options.pop("pins_path"), options)
+    except ImagePinsError as error:
+        if options["as_json"]:
+            from imagepins.bump.questions import print_json
+
+            print_json({"error": str(error), "exit_code": error.exit_code})
+        raise
+
+
+def _run(more: tuple[str, ...], pins_path: Path, options: dict[str, Any]) -> int:
     from imagepins.bump import command
 
-    pins_path: Path = options.pop("pins_path")
+    options = dict(options)
     describing = {key: options.pop(key) for key in ("compare", "verified", "open_request")}
     describe, source, apply = (options.pop(key) for key in ("describe", "from_dockerfile", "apply"))
     _check_combination(more, describe=describe, source=source, apply=apply, attached=any(describing.values()))
