@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from imagepins.gitrepo import patches
 from imagepins.gitrepo.cache import Repository, commits_of, fetch_commit, fetch_refs
 from imagepins.gitrepo.patches import contained_as
 from imagepins.gitrepo.pulls import PullState, pull_state
@@ -110,12 +111,74 @@ def test_squash_onto_the_very_base_has_the_pinned_content(pull: Any, state_of: C
     assert (state.state, state.is_exact) == ("merged", True)
 
 
-def test_squash_whose_conflicts_were_solved_is_known_by_its_number(
+def test_squash_whose_conflicts_were_solved_is_told_as_probable_and_is_no_target(
     pull: Any, state_of: Callable[[str], PullState]
 ) -> None:
-    squash = pull.commit_files("feat: other content (#7)", {"src/deep/file": "merged by hand\n"})
+    squash = pull.commit_files("feat: other content (#7)", {"src/deep/file": "merged by hand\n", "src/new": "x"})
     state = state_of(pull.sha("refs/pull/7/head"))
-    assert (state.state, state.merged_as, state.is_exact) == ("merged", squash, False)
+    assert (state.state, state.merged_as, state.needs_attention) == ("open", None, True)
+    assert f"probably merged as {squash[:12]}" in state.words
+
+
+def test_number_in_a_subject_alone_merges_nothing(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    pull.commit_files("import x: fix typo (#7)", {"other": "typo"})
+    state = state_of(pull.sha("refs/pull/7/head"))
+    assert (state.state, state.merged_as, state.needs_attention) == ("open", None, False)
+    assert "merged as" not in state.words
+
+
+def test_pin_that_has_the_merged_change_from_the_branch_is_settled(
+    pull: Any, state_of: Callable[[str], PullState]
+) -> None:
+    pull.git("merge", "--quiet", "--squash", "p7")
+    pull.git("commit", "--quiet", "--message", "squashed")
+    squash = pull.sha("main")
+    later = pull.commit_files("later", {"other": "2"})
+    assert state_of(pull.sha("refs/pull/7/head")).needs_attention
+    for pinned in (squash, later):
+        state = state_of(pinned)
+        assert (state.state, state.is_settled, state.needs_attention) == ("merged", True, False)
+    assert state_of(pull.sha("main~2")).needs_attention
+
+
+def test_that_a_pull_may_have_been_closed_is_said(pull: Any, state_of: Callable[[str], PullState]) -> None:
+    assert "or was closed" in state_of(pull.sha("refs/pull/7/head")).words
+    assert "or was closed" in state_of(pull.sha("refs/pull/7/head^")).words
+
+
+def test_many_commits_on_a_shallow_file_hide_no_merge(
+    pull: Any, state_of: Callable[[str], PullState], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patches, "CANDIDATE_LIMIT", 2)
+    pull.git("checkout", "--quiet", "p7")
+    pull.commit_files("p3", {"README": "read"})
+    pull.git("update-ref", "refs/pull/7/head", "HEAD")
+    pull.git("checkout", "--quiet", "main")
+    for number in range(4):
+        pull.commit_files(f"readme {number}", {"README": f"{number}"})
+    pull.commit_files("take back", {"README": ""})
+    (pull.path / "README").unlink()
+    pull.commit_files("gone", {})
+    pull.git("merge", "--quiet", "--squash", "p7")
+    pull.git("commit", "--quiet", "--message", "squashed")
+    squash = pull.sha("main")
+    for number in range(4):
+        pull.commit_files(f"later {number}", {"README": f"{number}"})
+    assert state_of(pull.sha("refs/pull/7/head")).merged_as == squash
+
+
+def test_more_candidates_than_are_compared_is_not_taken_for_unmerged(
+    pull: Any, state_of: Callable[[str], PullState], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patches, "CANDIDATE_LIMIT", 2)
+    pull.git("merge", "--quiet", "--squash", "p7")
+    pull.git("commit", "--quiet", "--message", "squashed")
+    for number in range(3):
+        pull.commit_files(f"later {number}", {"src/deep/file": f"{number}", "src/new": f"{number}"})
+    state = state_of(pull.sha("refs/pull/7/head"))
+    assert state.state == "open"
+    assert "whether it was merged is not known" in state.words
+    assert "4 commits touch the same files, 2 were compared" in state.words
 
 
 def test_half_of_a_pull_is_not_merged(pull: Any, state_of: Callable[[str], PullState]) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from imagepins.gitrepo.cache import Repository, commits_of
 from imagepins.gitrepo.history import is_ancestor
-from imagepins.gitrepo.pulls import PullState
+from imagepins.gitrepo.pulls import PullState, is_on_the_way
 
 _TIMEOUT = (5.0, 10.0)
 
@@ -37,17 +37,21 @@ class Hosting:
         if state.state in ("merged", "gone") or repository.is_offline:
             return state
         document = self._pull(repository.url, state.number)
-        if document is None or document.get("state") != "closed":
+        if document is None:
             return state
+        if document.get("state") != "closed":
+            return replace(state, is_sure=True)
         commit = document.get("merge_commit_sha")
         if not document.get("merged") or not isinstance(commit, str):
-            return replace(state, state="closed")
+            return replace(state, state="closed", is_sure=True)
         # The API is believed only where the branch really holds that commit.
         known = commits_of(repository, [commit, f"refs/heads/{branch}"])
         tip = known[f"refs/heads/{branch}"]
         if known[commit] and tip and is_ancestor(repository, commit, tip):
-            return replace(state, state="merged", merged_as=commit, how="squash", is_exact=False)
-        return state
+            is_settled = is_on_the_way(repository, commit, state.pinned, tip)
+            merged = replace(state, state="merged", merged_as=commit, how="squash", is_exact=False)
+            return replace(merged, is_settled=is_settled, is_sure=True, doubt="")
+        return replace(state, state="closed", doubt=f"merged, but not into {branch}")
 
     def _pull(self, url: str, number: str) -> Mapping[str, Any] | None:
         token = self.env.get("GITHUB_TOKEN") or self.env.get("GH_TOKEN")

@@ -6,10 +6,16 @@ A rebase keeps the patch-id of each commit; a squash merge keeps that of the who
 from collections.abc import Sequence
 
 from imagepins.gitrepo.cache import Repository, read
-from imagepins.gitrepo.history import describe_commits, is_ancestor, merge_base
+from imagepins.gitrepo.history import Commit, describe_commits, is_ancestor, merge_base
+from imagepins.gitrepo.objects import ObjectsUnavailable
 from imagepins.gitrepo.trees import EMPTY_TREE, load_difference, touching
 
 CANDIDATE_LIMIT = 500
+_NARROWING_FILES = 3
+
+
+class TooManyCandidates(ObjectsUnavailable):
+    """Whether a change is contained is not known: more commits touch its files than are compared."""
 
 
 def range_patch_id(repository: Repository, old: str, new: str) -> str | None:
@@ -38,15 +44,32 @@ def first_parent(repository: Repository, commit: str) -> str:
 
 
 def find_equivalent(repository: Repository, patch: str | None, files: Sequence[str], base: str, tip: str) -> str | None:
-    """The first commit of ``base..tip`` that makes the change ``patch``, looking only where ``files`` were touched."""
+    """The newest commit of ``base..tip`` that makes the change ``patch``, looking only where ``files`` were touched.
+
+    Raises TooManyCandidates where none of the newest does and there are more.
+    """
     if patch is None or not files:
         return None
-    # Every commit with this change touches each of the files; one of them is enough to narrow the search.
-    narrow = min(files, key=lambda path: (path.count("/"), path))
-    for commit in reversed(touching(repository, base, tip, [narrow])[:CANDIDATE_LIMIT]):
+    candidates = _touching_all(repository, base, tip, files)
+    for commit in candidates[:CANDIDATE_LIMIT]:
         if commit_patch_id(repository, commit.sha) == patch:
             return commit.sha
+    if len(candidates) > CANDIDATE_LIMIT:
+        raise TooManyCandidates(
+            f"{repository.url}: {len(candidates)} commits touch the same files, {CANDIDATE_LIMIT} were compared"
+        )
     return None
+
+
+def _touching_all(repository: Repository, base: str, tip: str, files: Sequence[str]) -> list[Commit]:
+    """A commit with the change touches each of its files; a few, deep in the tree, narrow the search enough."""
+    narrow = sorted(files, key=lambda path: (-path.count("/"), path))[:_NARROWING_FILES]
+    found = list(touching(repository, base, tip, narrow[:1]))
+    for path in narrow[1:]:
+        if found:
+            shas = {commit.sha for commit in touching(repository, base, tip, [path])}
+            found = [commit for commit in found if commit.sha in shas]
+    return found
 
 
 def contained_as(repository: Repository, commit: str, tip: str) -> str | None:
