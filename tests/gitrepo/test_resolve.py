@@ -158,6 +158,19 @@ def test_page_of_a_branch_with_slashes_takes_the_longest_name(ask: Callable[[str
     assert "refs/heads/users/x/main" in refs_asked(wanted, upstream.url)
 
 
+def test_commit_on_the_page_of_a_pull_is_looked_for_there(upstream: Any, open_cache: Callable[..., Repository]) -> None:
+    repository = open_cache(upstream.url)
+    page = "https://host/o/r"
+    for commit in (upstream.sha("refs/pull/8/head"), upstream.sha("refs/pull/7/head~1")):
+        number = "8" if commit == upstream.sha("refs/pull/8/head") else "7"
+        for text in (commit, commit[:10]):
+            wanted = parse_wanted(f"{page}/pull/{number}/commits/{text}", page)
+            asked = refs_asked(wanted, upstream.url)
+            assert f"refs/pull/{number}/head" in asked
+            fetch_refs(repository, [*MAIN, *asked])
+            assert resolve(repository, wanted, MAIN).commit == commit
+
+
 def test_commit_the_server_does_not_have_is_absent(ask: Callable[[str], Resolved]) -> None:
     with pytest.raises(RefError, match="does not exist at"):
         ask("1" * 40)

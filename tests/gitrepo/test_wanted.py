@@ -44,6 +44,12 @@ SHA = "1c0ab425abda9d1fd80fa977c253556b14eb140b"
         ("https://github.com/ROCm/rccl/pull/7", "pull", "7"),
         ("https://github.com/ROCm/rccl/pull/7/files", "pull", "7"),
         (f"https://github.com/ROCm/rccl/pull/7/commits/{SHA}", "sha", SHA),
+        ("https://github.com/ROCm/rccl/archive/refs/tags/v1.tar.gz", "tag", "v1"),
+        ("https://github.com/ROCm/rccl/archive/refs/heads/foo/main.zip", "branch", "foo/main"),
+        (f"https://github.com/ROCm/rccl/archive/{SHA}.tar.gz", "sha", SHA),
+        ("https://github.com/ROCm/rccl/archive/v1.2.tar.gz", "name", "v1.2"),
+        ("https://github.com/ROCm/rccl/tarball/v1", "name", "v1"),
+        ("https://github.com/ROCm/rccl/releases/download/v1/rccl.tgz", "tag", "v1"),
     ],
 )
 def test_forms_of_a_ref(text: str, kind: str, value: str) -> None:
@@ -58,11 +64,20 @@ def test_forms_of_a_ref(text: str, kind: str, value: str) -> None:
         ("https://gitlab.com/a/b/c/-/merge_requests/7", "pull", "7"),
         ("https://gitlab.com/a/b/c/-/tree/foo/main?ref_type=heads", "tree", "foo/main"),
         ("https://gitlab.com/a/b/c/-/tags/v1", "tag", "v1"),
+        ("https://gitlab.com/a/b/c/-/archive/v1.2/c-v1.2.tar.bz2", "name", "v1.2"),
+        ("https://gitlab.com/a/b/c/-/archive/foo/main/c-foo-main.zip", "name", "foo/main"),
     ],
 )
 def test_pages_of_gitlab(text: str, kind: str, value: str) -> None:
     wanted = parse_wanted(text, "git@gitlab.com:a/b/c.git")
     assert (wanted.kind, wanted.value) == (kind, value)
+
+
+@pytest.mark.parametrize("sha", [SHA, SHA[:8]])
+def test_commit_on_the_page_of_a_pull_keeps_the_pull(sha: str) -> None:
+    assert parse_wanted(f"https://github.com/ROCm/rccl/pull/7/commits/{sha}", URL).pull == "7"
+    assert parse_wanted("pull/7", URL).pull == "7"
+    assert parse_wanted(SHA, URL).pull == ""
 
 
 @pytest.mark.parametrize("digits", [39, 41, 64])

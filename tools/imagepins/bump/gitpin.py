@@ -108,13 +108,14 @@ def _with_reach(move: Move, resolved: Resolved, request: GitRequest, repository:
     allowed = list(request.tracked)
     changes = [Change("commit", commit, after="git")]
     track_pull = None
-    if wanted and wanted.kind == "pull":
-        allowed = [*pull_refs(wanted.value, pin.git), *allowed]
+    page = pull_refs(wanted.pull, pin.git) if wanted and wanted.pull else ()
+    # A commit pasted from the page of a pull may be part of the branch by now.
+    allowed = [*page, *allowed] if wanted and wanted.kind == "pull" else [*allowed, *page]
     if move.new.tag and pin.track and pin.track.tag:
         allowed = [f"refs/tags/{move.new.tag}", *allowed]
     reached = reaching(repository, commit, allowed)
-    if reached and wanted and wanted.kind == "pull" and not (pin.track and pin.track.pull == wanted.value):
-        track_pull = wanted.value
+    if wanted and reached in page and not (pin.track and pin.track.pull == wanted.pull):
+        track_pull = wanted.pull
     if reached and move.new.tag and pin.track and pin.track.tag and pin.track.tag != move.new.tag:
         changes.append(Change("track.tag", move.new.tag))
     if reached and pin.allow_unreachable:

@@ -51,7 +51,16 @@ def pull_refs(number: str, url: str) -> tuple[str, ...]:
 
 
 def refs_asked(wanted: Wanted, url: str) -> tuple[str, ...]:
-    """Full names of the refs of the repository at ``url`` that can be meant."""
+    """Full names of the refs of the repository at ``url`` that can be meant, or can lead to what is meant."""
+    return (*_refs_meant(wanted, url), *_refs_of_page(wanted, url))
+
+
+def _refs_of_page(wanted: Wanted, url: str) -> tuple[str, ...]:
+    """The pull request on whose page a commit was found."""
+    return pull_refs(wanted.pull, url) if wanted.pull and wanted.kind != "pull" else ()
+
+
+def _refs_meant(wanted: Wanted, url: str) -> tuple[str, ...]:
     match wanted.kind:
         case "sha":
             return ()
@@ -76,9 +85,10 @@ def resolve(repository: Repository, wanted: Wanted, tracked: Sequence[str]) -> R
 
     Raises RefError for what does not exist, is no commit, or could be several (with the candidates).
     """
+    tracked = (*tracked, *_refs_of_page(wanted, repository.url))
     if wanted.kind == "sha":
         return _existing(repository, wanted.value, tracked)
-    refs = refs_asked(wanted, repository.url)
+    refs = _refs_meant(wanted, repository.url)
     commits = commits_of(repository, refs)
     found = [Resolved(commit, ref) for ref in refs if (commit := commits[ref])]
     if wanted.kind == "tree":

@@ -1,7 +1,7 @@
 """What a person types or pastes for a commit → what exactly is asked of the repository."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import unquote
 
@@ -12,7 +12,8 @@ Kind = Literal["sha", "short", "name", "branch", "tag", "pull", "head", "tree"]
 
 _PAGE = re.compile(
     r"(?P<repository>(?:https?://)[^/\s]+/.+?)(?:/-)?/"
-    r"(?P<page>commits?|tree|blob|src/branch|src/tag|src/commit|branch|tags|releases/tag|pulls?|merge_requests)"
+    r"(?P<page>commits?|tree|blob|src/branch|src/tag|src/commit|branch|tags|releases/(?:tag|download)|archive"
+    r"|tarball|zipball|pulls?|merge_requests)"
     r"/(?P<rest>[^?#]+)(?:[?#].*)?"
 )
 _PULL = re.compile(
@@ -27,12 +28,14 @@ class Wanted:
     """One way of naming a commit. ``value`` is lower-case hex, a full name without refs/..., or a number.
 
     ``name`` may be a branch or a tag, or, if ``value`` is hex, a short sha (``short``); ``tree`` is a name that may be
-    followed by a path, as in a pasted URL; ``head`` is the repository's default branch.
+    followed by a path, as in a pasted URL; ``head`` is the repository's default branch. ``pull`` is the number of the
+    pull request that is meant, or on whose page a commit was found.
     """
 
     kind: Kind
     value: str
     text: str
+    pull: str = ""
 
 
 def parse_wanted(text: str, repository: str) -> Wanted:
@@ -47,7 +50,7 @@ def parse_wanted(text: str, repository: str) -> Wanted:
         raise RefError(f"{typed}: no commit, tree, tag or pull URL of a repository")
     if named := re.fullmatch(r"([\w.-]+/[\w.-]+)#(\d+)", typed):
         _check_same(f"{repository.rsplit('/', 2)[0]}/{named[1]}", typed, repository)
-        return Wanted("pull", named[2], typed)
+        return _pull(named[2], typed)
     return _from_name(typed)
 
 
@@ -56,10 +59,11 @@ def _from_page(page: re.Match[str], typed: str, repository: str) -> Wanted:
     rest = unquote(page["rest"]).strip("/")
     match page["page"]:
         case "pull" | "pulls" | "merge_requests":
-            number, _, below = rest.partition("/")
-            if commit := re.match(r"commits/([0-9a-fA-F]{7,40})", below):
-                return _from_name(commit[1])
-            return Wanted("pull", _number(number, typed), typed)
+            return _from_pull_page(rest, typed)
+        case "archive" | "tarball" | "zipball":
+            return _from_name(_archived(rest))
+        case "releases/download":
+            return Wanted("tag", _checked(rest.partition("/")[0], typed), typed)
         case "releases/tag" | "tags" | "src/tag":
             return Wanted("tag", _checked(rest, typed), typed)
         case "branch" | "src/branch":
@@ -73,11 +77,18 @@ def _from_page(page: re.Match[str], typed: str, repository: str) -> Wanted:
             return Wanted("tree", _checked(rest, typed), typed)
 
 
+def _from_pull_page(rest: str, typed: str) -> Wanted:
+    number, _, below = rest.partition("/")
+    if commit := re.match(r"commits/([0-9a-fA-F]{7,40})", below):
+        return replace(_from_name(commit[1]), pull=_number(number, typed))
+    return _pull(number, typed)
+
+
 def _from_name(typed: str) -> Wanted:
     if typed == "HEAD":
         return Wanted("head", "", typed)
     if pull := _PULL.fullmatch(typed):
-        return Wanted("pull", _number(pull[1] or pull[2], typed), typed)
+        return _pull(pull[1] or pull[2], typed)
     if qualified := re.fullmatch(r"(?:refs/)?(heads|tags)/(.+)", typed):
         return Wanted("branch" if qualified[1] == "heads" else "tag", _checked(qualified[2], typed), typed)
     if typed.startswith("refs/"):
@@ -98,6 +109,18 @@ def _checked(name: str, typed: str) -> str:
             f"{typed[:80]!r}: cannot be the name of a branch or tag; give a commit, a branch, a tag or pull/N"
         )
     return name
+
+
+def _archived(rest: str) -> str:
+    """What ``NAME.tar.gz``, or ``NAME/PROJECT-NAME.tar.gz`` as GitLab has it, is an archive of."""
+    name = re.sub(r"\.(tar(\.\w+)?|tgz|tbz2|zip)$", "", rest)
+    folder, _, file = name.rpartition("/")
+    return folder if folder and file.endswith("-" + folder.replace("/", "-")) else name
+
+
+def _pull(digits: str, typed: str) -> Wanted:
+    number = _number(digits, typed)
+    return Wanted("pull", number, typed, number)
 
 
 def _number(digits: str, typed: str) -> str:
