@@ -149,16 +149,12 @@ def docker(*args: str, env: Mapping[str, str] | None = None) -> str:
 
 
 def remove_images(*parts: str, env: Mapping[str, str] | None = None) -> None:
-    """Remove the images whose names hold one of ``parts``."""
-    names = docker("image", "ls", "--format", "{{.Repository}}:{{.Tag}}", env=env).splitlines()
-    doomed = [name for name in names if any(part in name for part in parts) and "<none>" not in name]
+    """Remove the images whose names hold one of ``parts``, pulled ones without a tag, too."""
+    lines = docker("image", "ls", "--format", "{{.Repository}} {{.ID}}", env=env).splitlines()
+    doomed = {line.split()[1] for line in lines if any(part in line.split()[0] for part in parts)}
     if doomed:
-        subprocess.run(
-            ["docker", "image", "rm", "--force", *doomed],
-            capture_output=True,
-            check=False,
-            env={**os.environ, **(env or {})},
-        )
+        every = {**os.environ, **(env or {})}
+        subprocess.run(["docker", "image", "rm", "--force", *doomed], capture_output=True, check=False, env=every)
 
 
 @pytest.fixture

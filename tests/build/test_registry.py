@@ -124,6 +124,9 @@ def test_load_brings_what_another_machine_pushed_under_its_own_tags(
     assert single.run("build", "--registry", f"{registry}/team", "--load").code == 0
     identity = docker("image", "inspect", "--format", "{{.Id}}", single.tag("app"), env={"DOCKER_HOST": second_engine})
     assert identity == digest
+    assert "<none>" not in docker(
+        "image", "ls", f"{registry}/team/{single.prefix}-app", env={"DOCKER_HOST": second_engine}
+    )
     assert single.run("build").rows == {single.name("app"): "present"}
 
 

@@ -23,3 +23,5 @@ def load_results(results: Iterable[Result]) -> None:
             raise NetworkError(f"{result.node.name}: {error}") from error
         for name in (*result.node.target.tags, result.node.content_tag):
             tag(pinned, name)
+        # Its own tags keep the image; the nameless entry of the pull would only pile up.
+        run(["docker", "image", "rm", pinned], timeout=60, check=False)
