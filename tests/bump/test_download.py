@@ -158,10 +158,19 @@ def test_address_of_another_kind_is_refused(url_pin: Callable[..., Any], url: st
     assert url_pin().run("tool", url).code == 3
 
 
-def test_file_url_is_hashed_from_disk(url_pin: Callable[..., Any], tmp_path: Path) -> None:
+def test_file_of_this_machine_is_refused_as_no_build_can_fetch_it(url_pin: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "x.tar.gz").write_bytes(TARBALL)
+    ended = url_pin().run("tool", f"file://{tmp_path}/x.tar.gz")
+    assert (ended.code, "no build can fetch a file of this machine" in ended.err) == (3, True)
+
+
+def test_mirror_on_this_machine_is_hashed_from_disk(
+    url_pin: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.tar.gz").write_bytes(TARBALL)
+    monkeypatch.setenv("IMAGEPINS_MIRRORS", f"https://example.org/=file://{tmp_path}/")
     project = url_pin()
-    assert project.run("tool", f"file://{tmp_path}/x.tar.gz").code == 0
+    assert project.run("tool", "https://example.org/x.tar.gz").code == 0
     assert sha256(TARBALL) in project.pins.read_text()
 
 

@@ -15,6 +15,8 @@ def propose_url(pin: UrlPin, ref: str | None, options: Options) -> Move:
     url = str(pin.url) if ref is None else ref.strip()
     if not re.fullmatch(URL.pattern, url):
         raise RefError(f"{url}: is not an address for pin '{pin.name}'; give {URL.expected}")
+    if url.startswith("file:") and url != pin.url:
+        raise RefError(f"{url}: no build can fetch a file of this machine; give an https:// address")
     if options.offline:
         raise NetworkError(f"pin '{pin.name}': {url} cannot be read offline")
     found = checksum(mirrored(url, options.mirrors))
