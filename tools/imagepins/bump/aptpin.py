@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from imagepins import process
 from imagepins.bump.move import Change, Move, Options, Side, known_id
+from imagepins.bump.order import check_order, debian_key
 from imagepins.errors import NetworkError, RefError
 from imagepins.pins.model import AptPin
 
@@ -31,7 +32,7 @@ def propose_apt(pin: AptPin, ref: str | None, options: Options) -> Move:
     upstream = _upstream(known[0]) if typed is None else _chosen(pin, typed, known)
     unchecked = () if known else (f"that version {upstream} exists in {pin.suite} (offline)",)
     changes = (Change("version", upstream),) if upstream != pin.version else ()
-    notes = tuple(f"{pin.suite} holds {each}" for each in known[:1])
+    notes = (*check_order(pin, old.id, upstream, options), *(f"{pin.suite} holds {each}" for each in known[:1]))
     return Move(
         pin=pin.name, kind=pin.kind, old=old, new=Side(upstream), changes=changes, notes=notes, unchecked=unchecked
     )
@@ -55,7 +56,7 @@ def versions_there(package: str, suite: str) -> list[str]:
         for component in _COMPONENTS
         for version in _versions(_packages(f"{uri}/dists/{suite}/{component}/binary-{architecture}"), package)
     }
-    return sorted(found, key=_sort_key, reverse=True)
+    return sorted(found, key=debian_key, reverse=True)
 
 
 def _chosen(pin: AptPin, typed: str, known: list[str]) -> str:
@@ -99,7 +100,3 @@ def _packages(folder: str) -> str:
 def _versions(packages: str, name: str) -> Iterable[str]:
     for entry in re.finditer(rf"^Package: {re.escape(name)}\n(?:.+\n)*?Version: (\S+)$", packages, re.MULTILINE):
         yield entry[1]
-
-
-def _sort_key(version: str) -> list[tuple[int, str]]:
-    return [(int(digits) if digits else -1, other) for digits, other in re.findall(r"(\d+)|(\D+)", version)]

@@ -8,6 +8,7 @@ from functools import partial
 from imagepins.bump.gitstatus import git_statuses
 from imagepins.bump.lookup import GitRequest, git_request
 from imagepins.bump.move import Options
+from imagepins.bump.order import is_older
 from imagepins.bump.others import propose_other
 from imagepins.bump.parallel import parallel
 from imagepins.bump.review import days_overdue
@@ -43,14 +44,17 @@ def _looked_up(pin: Pin, options: Options) -> Status:
         # Reading gigabytes to see whether they changed is not asked for here.
         return replace(status, latest=pin.sha256, notes=("an address does not move",))
     try:
-        move = propose_other(pin, None, options)
+        # A step back is told here, not refused.
+        move = propose_other(pin, None, replace(options, allow_downgrade=True))
     except NetworkError as error:
         return replace(status, unknown=(str(error),))
     except ImagePinsError as error:
         return replace(status, attention=(str(error),))
     moved = (f"tag {pin.tag} was moved",) if isinstance(pin, ImagePin) and pin.digest and not move.is_noop else ()
-    yanked = tuple(note for note in move.notes if "the pinned version" in note)
-    return replace(status, latest=move.new.id, attention=(*moved, *yanked), notes=move.notes)
+    told = tuple(note for note in move.notes if "the pinned version" in note or "OLDER" in note)
+    rest = tuple(note for note in move.notes if note not in told)
+    older = bool(move.new.id and move.old.id and is_older(pin, move.new.id, move.old.id))
+    return replace(status, latest=move.new.id, attention=(*moved, *told), notes=rest, is_older=older)
 
 
 def _with_review(status: Status, pin: Pin, today: datetime.date) -> Status:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from packaging.version import InvalidVersion, Version
 
 from imagepins.bump.move import Change, Move, Options, Side, known_id
+from imagepins.bump.order import check_order
 from imagepins.bump.pypiindex import Release, configured_indexes, releases
 from imagepins.errors import NetworkError, RefError
 from imagepins.pins.model import PypiPin
@@ -15,7 +16,7 @@ def propose_pypi(pin: PypiPin, ref: str | None, options: Options) -> Move:
     """The move of one pypi pin; without ``ref`` to the newest release. Raises RefError, NetworkError."""
     old = Side(known_id(pin))
     if options.offline:
-        return _offline(pin, ref, old)
+        return _offline(pin, ref, old, options)
     known = releases(pin.pypi, [str(pin.index)] if pin.index else configured_indexes())
     chosen = _newest(known, pin) if ref is None else _exact(known, ref.strip(), pin)
     text = str(chosen.version) if ref is None else ref.strip().removeprefix("v")
@@ -24,6 +25,7 @@ def propose_pypi(pin: PypiPin, ref: str | None, options: Options) -> Move:
     )
     if ref is None:
         notes = _about_pinned(known, pin)
+    notes = (*check_order(pin, old.id, text, options, "; ".join(notes)), *notes)
     changes = (Change("version", text),) if text != pin.version else ()
     return Move(pin=pin.name, kind=pin.kind, old=old, new=Side(text), changes=changes, notes=notes)
 
@@ -69,10 +71,12 @@ def _exact(known: Mapping[Version, Release], text: str, pin: PypiPin) -> Release
     return known[version]
 
 
-def _offline(pin: PypiPin, ref: str | None, old: Side) -> Move:
+def _offline(pin: PypiPin, ref: str | None, old: Side, options: Options) -> Move:
     if ref is None:
         raise NetworkError(f"pin '{pin.name}': the newest version cannot be looked up offline; name one")
     text = ref.strip()
+    notes = check_order(pin, old.id, text, options)
     changes = (Change("version", text),) if text != pin.version else ()
     unchecked = (f"that version {text} exists (offline)",) if changes else ()
-    return Move(pin=pin.name, kind=pin.kind, old=old, new=Side(text), changes=changes, unchecked=unchecked)
+    new = Side(text)
+    return Move(pin=pin.name, kind=pin.kind, old=old, new=new, changes=changes, notes=notes, unchecked=unchecked)

@@ -10,7 +10,7 @@ from imagepins.pins.model import Pin
 @dataclass(frozen=True)
 class Status:
     """One pin. ``behind`` counts commits of the tracked ref that the pin lacks, ``under_path`` those that touch its
-    path; ``latest`` is what a bump without ref would take; ``attention`` holds what needs a person."""
+    path; ``latest`` is what a bump without ref would take, and may be older; ``attention`` is what needs a person."""
 
     pin: str
     kind: str
@@ -22,6 +22,7 @@ class Status:
     attention: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    is_older: bool = False
 
     @property
     def words(self) -> str:
@@ -32,7 +33,9 @@ class Status:
             under = "" if self.under_path is None else f" ({self.under_path} under its path)"
             return f"behind by {self.behind}{under}"
         if self.latest and self.latest != self.current:
-            return "ahead of what it tracks" if self.kind == "git" else "newer there"
+            return (
+                "ahead of what it tracks" if self.kind == "git" else "older there" if self.is_older else "newer there"
+            )
         return "unknown" if self.unknown else "current"
 
 

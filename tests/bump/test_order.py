@@ -1,0 +1,83 @@
+"""Versions that have an order: going back needs leave, whatever the kind of pin."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from imagepins.bump.order import debian_key
+
+ROW = "echo ' librccl1 | {version} | http://deb.debian.org/debian trixie/main amd64 Packages'\n"
+
+
+@pytest.fixture
+def pypi(project: Any, tmp_path: Path) -> Callable[[str], Any]:
+    """The project with one pypi pin, whose index holds 1.0 and a 1.1 that was yanked."""
+    (tmp_path / "simple/ply").mkdir(parents=True)
+    links = '<a href="ply-1.0.tar.gz">x</a><a href="ply-1.1.tar.gz" data-yanked="broken">x</a>'
+    (tmp_path / "simple/ply/index.html").write_text(links)
+
+    def make(version: str) -> Any:
+        project.write(f'  x:\n    pypi: ply\n    version: "{version}"\n    index: file://{tmp_path}/simple/\n')
+        return project
+
+    return make
+
+
+@pytest.fixture
+def apt(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """The project with one apt pin, and a machine that knows 5.4.3 of its package."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/apt-cache").write_text("#!/bin/sh\n" + ROW.format(version="5.4.3-3"))
+    (tmp_path / "bin/apt-cache").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+
+    def make(version: str) -> Any:
+        project.write(f'  x:\n    apt: librccl1\n    version: "{version}"\n    suite: trixie\n')
+        return project
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "arguments", [["x"], ["x", "1.0"], ["x", "1.0", "--offline"]], ids=["newest", "named", "offline"]
+)
+def test_older_release_needs_leave(pypi: Callable[[str], Any], arguments: list[str]) -> None:
+    project = pypi("1.1")
+    before = project.snapshot()
+    ended = project.run(*arguments)
+    assert (ended.code, project.snapshot()) == (3, before)
+    assert "1.0 is OLDER than 1.1, which x is at" in ended.err
+    ended = project.run(*arguments, "--allow-downgrade")
+    assert (ended.code, "1.0 is OLDER than 1.1" in ended.out) == (0, True)
+    assert 'version: "1.0"' in project.pins.read_text()
+
+
+def test_reason_why_only_an_older_release_is_left_is_told(pypi: Callable[[str], Any]) -> None:
+    assert "the pinned version 1.1 was yanked: broken" in pypi("1.1").run("x").err
+
+
+def test_outdated_says_that_what_is_there_is_older(pypi: Callable[[str], Any]) -> None:
+    ended = pypi("1.1").run("--outdated")
+    assert (ended.code, "older there" in ended.out) == (1, True)
+
+
+@pytest.mark.parametrize("arguments", [["x"], ["x", "5.4.3"]], ids=["newest", "named"])
+def test_older_package_needs_leave(apt: Callable[[str], Any], arguments: list[str]) -> None:
+    project = apt("5.10.0")
+    before = project.snapshot()
+    ended = project.run(*arguments)
+    assert (ended.code, project.snapshot()) == (3, before)
+    assert "5.4.3 is OLDER than 5.10.0" in ended.err
+    assert project.run(*arguments, "--allow-downgrade").code == 0
+
+
+def test_newer_package_needs_none(apt: Callable[[str], Any]) -> None:
+    assert apt("5.4.3~rc1").run("x").code == 0
+
+
+def test_versions_sort_as_dpkg_sorts_them() -> None:
+    ordered = ["1.0~rc1", "1.0", "1.0a", "1.0+b", "1.0.1", "1.2", "1.10", "1:0.1"]
+    assert sorted(reversed(ordered), key=debian_key) == ordered
