@@ -58,10 +58,14 @@ class Local:
 def look(nodes: Iterable[Node]) -> Local:
     """Ask for the tags of all nodes, many at once. Raises EngineError where no engine answers."""
     refs = sorted({ref for node in nodes for ref in (node.content_tag, *node.target.tags)})
-    images: dict[str, LocalImage] = {}
-    for start in range(0, len(refs), _AT_ONCE):
-        images |= _inspect(refs[start : start + _AT_ONCE])
-    return Local(images)
+    parts = [refs[start : start + _AT_ONCE] for start in range(0, len(refs), _AT_ONCE)]
+    if len(parts) <= 1:
+        return Local(_inspect(refs) if refs else {})
+    from concurrent.futures import ThreadPoolExecutor
+
+    # The client asks for one image after the other; for thousands it pays to run several.
+    with ThreadPoolExecutor(4) as pool:
+        return Local({ref: image for found in pool.map(_inspect, parts) for ref, image in found.items()})
 
 
 def _inspect(refs: list[str]) -> dict[str, LocalImage]:
