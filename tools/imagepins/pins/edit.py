@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from imagepins.errors import PinsError
+from imagepins.pins.comments import retold
 from imagepins.pins.text import Text
 
-_KEPT_COMMENT = re.compile(r"frozen:\s*[^\s,;]+(?:\s*[,;])?[ \t]*")
 # Bare text that no reader, of YAML 1.1 or 1.2, takes for a number, a date or a boolean: some letter is in it that
 # none of those has, and it does not begin like 0x1f.
 _PLAINLY_TEXT = re.compile(
@@ -58,10 +58,11 @@ def quoted(text: str, style: str = '"') -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def tag_comment(source: str, value: Text, tag: str | None) -> Edit | None:
-    """Keep the ``# frozen: TAG`` comment behind ``value`` true: write it for a tag, remove it for anything else.
+def tag_comment(source: str, value: Text, tag: str | None, *, branch: str | None = None) -> Edit | None:
+    """Keep the comment behind ``value`` true: say ``# frozen: TAG`` for a tag, and no name of the old commit.
 
-    What else stands in the comment is somebody's and stays. None where nothing is to be done.
+    ``branch`` contains the new commit. What else stands in the comment is somebody's and stays. None where nothing is
+    to be done.
     """
     line_end = _line_end(source, value.end)
     start = _comment_start(source, value.end, line_end)
@@ -72,20 +73,11 @@ def tag_comment(source: str, value: Text, tag: str | None) -> Edit | None:
         at = value.end + len(rest.rstrip())
         return Edit(at, at, f"  # frozen: {tag}")
     comment = source[start:line_end]
-    kept = _KEPT_COMMENT.search(comment)
-    if tag is not None:
-        if kept:
-            found = re.compile(r"(?<=frozen:)\s*[^\s,;]+").search(comment)
-            assert found  # noqa: S101 - part of the longer match above
-            return Edit(start + found.start(), start + found.end(), f" {tag}")
-        return Edit(start, line_end, re.sub(r"^#\s*", f"# frozen: {tag}, ".replace("\\", r"\\"), comment))
-    if not kept:
+    told = retold(comment, tag, branch)
+    if told == comment:
         return None
-    rest = comment[: kept.start()] + comment[kept.end() :]
-    if rest.strip("# \t,;"):
-        return Edit(start, line_end, rest.rstrip(" \t,;"))
-    blank = len(source[:start]) - len(source[:start].rstrip(" \t"))
-    return Edit(start - blank, line_end, "")
+    blank = 0 if told else len(source[:start]) - len(source[:start].rstrip(" \t"))
+    return Edit(start - blank, line_end, told)
 
 
 def insert_key(source: str, path: Sequence[str], after: str, key: str, new: str) -> Edit:
