@@ -144,3 +144,26 @@ def test_file_that_comes_and_goes_is_seen(
     fetch_refs(found, ["refs/heads/main"])
     assert [commit.subject for commit in touching(found, old, new, ["p/deep"])] == ["remove", "add"]
     assert [commit.subject for commit in touching(found, old, new, ["none", "q"])] == ["remove"]
+
+
+def test_answers_are_kept_and_the_same(repository: Repository, upstream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = upstream.sha("refs/keep/c1"), upstream.sha("main")
+    first = relate(repository, old, new), touching(repository, old, new, ["f"])
+    monkeypatch.setattr("imagepins.gitrepo.trees.lookup", lambda *_: pytest.fail("searched again"))
+    assert (relate(repository, old, new), touching(repository, old, new, ["f"])) == first
+    assert relate(repository, new, old).words == "5 commits BEFORE"
+
+
+def test_answers_of_long_ago_are_thrown_away(
+    repository: Repository, upstream: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("imagepins.gitrepo.memo.LIMIT", 2)
+    commits = [upstream.sha(f"refs/keep/c{number}") for number in range(1, 6)]
+    for commit in commits:
+        relate(repository, commit, upstream.sha("main"))
+    assert len(list((repository.path / "answers").iterdir())) <= 3
+
+
+def test_cache_that_cannot_be_written_answers_all_the_same(repository: Repository, upstream: Any) -> None:
+    (repository.path / "answers").write_text("in the way")
+    assert relate(repository, upstream.sha("refs/keep/c1"), upstream.sha("main")).ahead == 5

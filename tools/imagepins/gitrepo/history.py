@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from imagepins.errors import NetworkError
 from imagepins.gitrepo.cache import Repository, read
+from imagepins.gitrepo.memo import recall, remember
 
 LOG_LIMIT = 20
 _FIELDS = "%H%x00%T%x00%cI%x00%an%x00%s%x00%P"
@@ -58,8 +59,12 @@ def describe_commits(repository: Repository, shas: Iterable[str]) -> dict[str, C
 def relate(repository: Repository, old: str, new: str) -> Relation:
     """Count what lies between two commits of the cache."""
     _refuse_shallow(repository)
-    behind, ahead = read(repository, "rev-list", "--left-right", "--count", f"{old}...{new}").split()
-    return Relation(int(ahead), int(behind))
+    counts = recall(repository, "relate", old, new)
+    if counts is None:
+        counts = read(repository, "rev-list", "--left-right", "--count", f"{old}...{new}").split()
+        remember(repository, counts, "relate", old, new)
+    behind, ahead = map(int, counts)
+    return Relation(ahead, behind)
 
 
 def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:

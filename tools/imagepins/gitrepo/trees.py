@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from imagepins.gitrepo.cache import Repository, read
 from imagepins.gitrepo.history import Commit, describe_commits, log
+from imagepins.gitrepo.memo import recall, remember
 from imagepins.gitrepo.objects import ObjectsUnavailable, require
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -50,6 +51,15 @@ def touching(repository: Repository, old: str, new: str, paths: Sequence[str]) -
     A merge counts if it differs there from each of its parents. Done here and not by ``git log -- PATH``, which reads
     every tree below the paths. Raises ObjectsUnavailable.
     """
+    question = ("touching", old, new, *paths)
+    if (known := recall(repository, *question)) is not None:
+        return tuple(describe_commits(repository, known).values())
+    found = _search(repository, old, new, paths)
+    remember(repository, [commit.sha for commit in found], *question)
+    return found
+
+
+def _search(repository: Repository, old: str, new: str, paths: Sequence[str]) -> tuple[Commit, ...]:
     commits = log(repository, old, new, limit=RANGE_LIMIT)
     if len(commits) == RANGE_LIMIT:
         raise ObjectsUnavailable(f"{repository.url}: {RANGE_LIMIT} commits or more, not searched for paths")
