@@ -25,7 +25,8 @@ class Sample:
 
     @property
     def mean(self) -> float:
-        return statistics.fmean(self.values)
+        """Rounded once, from the exact sum: fmean of three times 52.64 is not 52.64, and reads as a change."""
+        return statistics.mean(self.values)
 
     @property
     def deviation(self) -> float | None:
