@@ -77,6 +77,24 @@ def test_a_change_inside_the_spread_is_within_noise(compare: Run, write: Write, 
     assert change["margin_percent"] > abs(change["change_percent"])
 
 
+def test_equal_figures_are_no_change_however_often_they_were_measured(
+    compare: Run, write: Write, sglang_record: Record
+) -> None:
+    base, other = (
+        write(f"{name}.jsonl", *(sglang_record(tag=f"{name}{n}", median_tpot_ms=52.64) for n in range(count)))
+        for name, count in (("once", 1), ("thrice", 3))
+    )
+    found = compare(base, other, "--json", "--fail-if", "median_tpot_ms > 0%")
+    change = found.json()["candidates"][0]["changes"][2]
+    assert (change["change_percent"], change["verdict"], found.code) == (0, "no change", 0)
+
+
+def test_hundreds_of_tags_are_counted_and_only_some_named(compare: Run, write: Write, sglang_record: Record) -> None:
+    runs = [sglang_record(tag=f"r{n:03}", median_itl_ms=30 + n / 1000) for n in range(300)]
+    result = compare(write("base.jsonl", sglang_record()), write("sweep.jsonl", *runs))
+    assert "runs of 300 tags are averaged (r000, r001, r002, r003, r004 and 295 more)" in result.out
+
+
 def test_a_single_run_beside_repeated_ones_borrows_their_spread(
     compare: Run, write: Write, sglang_record: Record
 ) -> None:

@@ -64,5 +64,5 @@ def require_metric(name: str) -> Metric:
     if metric := find_metric(name):
         return metric
     latencies = [f"{stat}_{family}_ms" for family in _FAMILIES for stat in ("mean", "median", "p90", "p95", "p99")]
-    near = difflib.get_close_matches(name, [*_RATES, *_ALIASES, *latencies], n=1)
+    near = difflib.get_close_matches(name.lower(), [*_RATES, *_ALIASES, *latencies], n=1)
     raise UsageError(f"no figure is called {name!r}" + (f"; nearest is {near[0]}" if near else ""))

@@ -164,5 +164,7 @@ def _one_side(sides: Sequence[Side], by: str) -> str:
     return f"two sides are needed, and by {by} there is {found}; {hint}"
 
 
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
+def _list(names: Iterable[str], most: int = 5) -> str:
+    """The first names; a sweep may have hundreds of them."""
+    shown = sorted(names)
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
