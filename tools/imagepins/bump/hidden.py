@@ -4,17 +4,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from imagepins.bump.gitwords import git_refs
+
 # What a template fills in is no literal.
-_FILLED_IN = re.compile(r"\[\[\[.*?\]\]\]|\[\[%.*?%\]\]|\[\[#.*?#\]\]", re.DOTALL)
+_FILLED_IN = re.compile(r"\[\[\[.*?\]\]\]|(?P<statement>\[\[%.*?%\]\]|\[\[#.*?#\]\])", re.DOTALL)
 _HEX = re.compile(r"(?<![\w.$/-])(?:sha256:)?(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])(?:[0-9a-f]{64}|[0-9a-f]{7,40})(?![\w-])")
-_GIT = re.compile(
-    r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\w\S*)*"
-    r"\s+(checkout|switch|cherry-pick|revert|reset|merge|fetch|clone)\b(?P<rest>[^&|;]*)"
-)
-_BRANCH = re.compile(r"(?:^|\s)(?:-b|--branch|--revision)[=\s]+(\S+)")
 _URL = re.compile(r"(?:git\+)?(?:https?|ssh|git)://[^\s\"'$\\;|&)<>]+|git@[\w.-]+:[^\s\"'$\\;|&)<>]+")
 _FETCHES = re.compile(r"^\s*ADD\s|\b(?:curl|wget|git\s+clone|git\s+fetch|git\s+remote\s+add|git\+)", re.IGNORECASE)
-_NOT_A_REF = re.compile(r"[-$'\"`.\\<>]|HEAD\b|FETCH_HEAD\b|ORIG_HEAD\b|origin$|\[\[\[")
+_EXEC_FORM = re.compile(r"\s*\w+\s+\[.*\]\s*")
 
 
 @dataclass(frozen=True)
@@ -29,22 +26,26 @@ class Hidden:
 
 def hidden_literals(path: str, text: str, pinned: frozenset[str]) -> Iterator[Hidden]:
     """Literals of ``text`` that are not among ``pinned``, nor the beginning of one of those."""
-    blanked = _FILLED_IN.sub(lambda match: "$" + "\n" * match[0].count("\n"), text)
-    for number, line in _logical_lines(blanked):
+    blanked = _FILLED_IN.sub(_blank, text)
+    for pieces in _logical_lines(blanked):
         seen: set[str] = set()
-        for literal, what in _literals(line):
+        for literal, what in _literals(" ".join(piece for _, piece in pieces)):
             if literal in seen or any(value.startswith(literal.removeprefix("sha256:")) for value in pinned):
                 continue
             seen.add(literal)
-            yield Hidden(path, number, literal, what)
+            yield Hidden(path, next(number for number, piece in pieces if literal in piece), literal, what)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return (" " if match["statement"] else "$") + "\n" * match[0].count("\n")
 
 
 def _literals(line: str) -> Iterator[tuple[str, str]]:
     for match in _HEX.finditer(line):
         length = len(match[0].removeprefix("sha256:"))
         yield match[0], "a checksum" if length == 64 else "a commit"
-    for match in _GIT.finditer(line):
-        yield from ((literal, f"a ref of git {match[1]}") for literal in _refs(match[1], match["rest"]))
+    shell = re.sub(r"[\[\],]", " ", line) if _EXEC_FORM.fullmatch(line) else line
+    yield from ((ref, f"a ref of git {command}") for command, ref in git_refs(shell))
     if _FETCHES.search(line):
         for match in _URL.finditer(line):
             # An address that goes on in a variable is filled from an ARG.
@@ -52,20 +53,15 @@ def _literals(line: str) -> Iterator[tuple[str, str]]:
                 yield match[0].rstrip("/.,"), "an address"
 
 
-def _refs(command: str, rest: str) -> Iterator[str]:
-    if command == "clone":
-        words = [match[1] for match in _BRANCH.finditer(rest)]
-    elif command == "fetch":
-        words = [word for word in rest.split()[1:] if "://" not in word]
-    else:
-        words = rest.partition(" -- ")[0].split()
-    for word in words:
-        if not _NOT_A_REF.match(word) and re.fullmatch(r"[\w./-]+", word):
-            yield word
-
-
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers, without comments."""
+def _logical_lines(text: str) -> Iterator[list[tuple[int, str]]]:
+    """Lines that a backslash joins, each with its number, without comments."""
+    pieces: list[tuple[int, str]] = []
     for number, line in enumerate(text.splitlines(), start=1):
-        if not line.lstrip().startswith("#"):
-            yield number, re.sub(r"\s#\s.*", "", line)
+        if line.lstrip().startswith("#"):
+            continue
+        told = re.sub(r"\s#\s.*", "", line).rstrip()
+        pieces.append((number, told.removesuffix("\\")))
+        if not told.endswith("\\"):
+            yield pieces
+            pieces = []
+    yield pieces
