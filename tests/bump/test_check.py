@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from imagepins.bump.dockerfile import ArgLine, arg_values
 from imagepins.bump.hidden import hidden_literals
+from imagepins.plan.arguments import Arg, read_args
 
 SHA = "1c0ab425abda9d1fd80fa977c253556b14eb140b"
 OTHER = "25e14349f2606a6b95c4ccd45eb92a1835646cf2"
@@ -52,6 +52,12 @@ def test_stale_file_is_told_with_its_diff(project: Any, checked: Callable[..., A
     assert ended.code == 1
     assert ended.out.startswith("images/all/one/Dockerfile: is not what pins.yaml and the template give now")
     assert "-RUN true\n" in ended.out
+
+
+def test_file_that_is_no_dockerfile_any_more_is_told(project: Any, checked: Callable[..., Any]) -> None:
+    project.write(PIN)
+    project.dockerfile.write_text("RUN <<EOF\ntrue\n")
+    assert "the here-document <<EOF has no end; run tools/image render" in checked().out
 
 
 def test_copy_edited_by_hand_is_named_with_its_pin(project: Any, checked: Callable[..., Any]) -> None:
@@ -176,4 +182,4 @@ def test_what_is_pinned_is_not_hidden() -> None:
     ids=["comment", "bare", "quotes", "base", "escapes"],
 )
 def test_arg_lines_are_read_whatever_their_quotes(text: str, values: list[tuple[str, str, int]]) -> None:
-    assert list(arg_values(text)) == [ArgLine(*value) for value in values]
+    assert read_args(text, "Dockerfile") == [Arg(*value) for value in values]

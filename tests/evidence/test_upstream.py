@@ -3,9 +3,10 @@ from typing import Any
 import pytest
 
 from imagepins.errors import PinsError
-from imagepins.evidence.request.arguments import read_args, read_hidden
+from imagepins.evidence.request.hidden import read_hidden
 from imagepins.evidence.request.upstream import compare_dockerfile, upstream_json, upstream_markdown
 from imagepins.pins.load import loads
+from imagepins.plan.arguments import read_args
 
 OURS = f"""\
 schema: 1

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from imagepins.bump.dockerfile import arg_values
 from imagepins.bump.hidden import hidden_literals
 from imagepins.bump.review import GRACE_DAYS, days_overdue
 from imagepins.errors import PinsError
 from imagepins.files import shared
 from imagepins.pins.load import load
 from imagepins.pins.model import GitPin, PinSet, Track
+from imagepins.plan.arguments import read_args
 from imagepins.render.dockerfile import broken_constraints, render_all
 from imagepins.render.freshness import difference, read, stale, strays
 
@@ -61,9 +61,13 @@ def _why_stale(pinset: PinSet, root: Path, path: str) -> str:
         return "is missing; run tools/image render"
     target = next((each for each in pinset.targets.values() if each.dockerfile == path), None)
     by_arg = {pin.arg: pin for pin in target.pins.values()} if target else {}
+    try:
+        args = read_args(text, path)
+    except PinsError as error:
+        return f"{error}; run tools/image render"
     edited = [
         f"line {arg.line} sets {arg.name} to '{arg.value}', pin '{by_arg[arg.name].name}' is '{by_arg[arg.name].value}'"
-        for arg in arg_values(text)
+        for arg in args
         if arg.name in by_arg and arg.value != by_arg[arg.name].value
     ]
     return "; ".join(edited or ["is not what pins.yaml and the template give now"]) + "; run tools/image render"

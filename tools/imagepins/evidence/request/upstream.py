@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from imagepins.evidence.request.arguments import Arg, Hidden, read_args, read_hidden
+from imagepins.evidence.request.hidden import Hidden, read_hidden
 from imagepins.markup import code, inert, markdown_table
 from imagepins.pins.model import GitPin, ImagePin, Pin, PinSet, UrlPin
+from imagepins.plan.arguments import Arg, read_args
 
 # How upstream ends the ARG of a pin of each kind, where it is not called as the pin's own ARG is.
 _SUFFIXES: Mapping[str, tuple[str, ...]] = {
