@@ -34,9 +34,10 @@ def test_the_commands_of_the_jobs_work_in_order_on_this_machine(
         output = tmp_path / name
         make("ci-plan", GITHUB_OUTPUT=str(output))
         outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
-        assert outputs["any"] == "true"
         chunks = [chunk for level in range(LEVELS) for chunk in json.loads(outputs[f"level_{level}"])]
-        return {entry["name"] for chunk in chunks for entry in chunk["include"]}
+        names = {entry["name"] for chunk in chunks for entry in chunk["include"]}
+        assert outputs["any"] == ("true" if names else "false")
+        return names
 
     junit = repository / "build/junit.xml"
     junit.unlink(missing_ok=True)

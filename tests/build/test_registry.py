@@ -223,6 +223,22 @@ def test_a_matrix_lists_what_the_registry_lacks_and_what_changed(pair: "Project"
     assert listed("--since", "HEAD", *place) == ["high"]
 
 
+def test_a_matrix_leaves_out_what_cannot_be_built_and_says_so(project: "Project") -> None:
+    pins = '  tool: {git: "https://example.org/t.git", track: {branch: main}}\n'
+    project.write(
+        {
+            "low": "FROM scratch\nARG TOOL_COMMIT\n",
+            "high": "FROM @low@\nRUN true\n",
+            "other": "FROM scratch\nENV A=1\n",
+        },
+        pins=pins,
+    )
+    ran = project.run("matrix")
+    assert [entry["name"] for entry in json.loads(ran.out)["include"]] == [project.name("other")]
+    for name in ("low", "high"):
+        assert f"{project.name(name)} is left out: tool not known yet, see tools/bump_pin" in ran.err
+
+
 def test_plan_explains_with_the_labels_in_the_registry(single: "Project", registry: str, second_engine: str) -> None:
     push(single, registry)
     single.file("app", "f", "other\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 from imagepins.build.choose import Found, refuse_unknown
 from imagepins.build.local import Local
 from imagepins.plan.destination import Destination
-from imagepins.plan.graph import Node
+from imagepins.plan.graph import Node, ancestors
 from imagepins.plan.matrix import changed
 from imagepins.plan.since import hashes_at
 from imagepins.registry.answers import Absent
@@ -36,6 +36,21 @@ def to_list(
                 listed.add(parent)
                 queue.append(parent)
     return [node for node in nodes if node.name in listed]
+
+
+def buildable(nodes: Sequence[Node], listed: Sequence[Node]) -> tuple[list[Node], list[str]]:
+    """Of ``listed``, what can be built, and a line for each that cannot, as a pin of it or below has no id yet."""
+    by_name = {node.name: node for node in nodes}
+    good: list[Node] = []
+    refused: list[str] = []
+    for node in listed:
+        family = [node, *ancestors(node, by_name)]
+        pins = {str(pin.name) for each in family for pin in each.target.all_pins.values() if not pin.is_complete}
+        if pins:
+            refused.append(f"{node.name} is left out: {', '.join(sorted(pins))} not known yet, see tools/bump_pin")
+        else:
+            good.append(node)
+    return good, refused
 
 
 def _absent(nodes: Sequence[Node], refs: dict[str, str]) -> set[str]:

@@ -95,14 +95,17 @@ def matrix(
     """Print the CI matrix: {"include": [...]} on one line.
 
     With --since, what changed since that commit; with --registry, what the registry lacks; with both, either; with
-    neither, every target.
+    neither, every target. Images whose pins are not all known are left out, and named on stderr.
     """
-    from imagepins.build.missing import to_list
+    from imagepins.build.missing import buildable, to_list
     from imagepins.plan import matrix as making
     from imagepins.plan.destination import destination
 
     pinset, nodes, wanted = load_nodes(pins_path, images)
     listed = to_list(pins_path.parent.absolute(), pinset.path, nodes, wanted, destination(registry), since=since)
+    listed, refused = buildable(nodes, listed)
+    for line in refused:
+        click.echo(line, err=True)
     labels = {"light": "ubuntu-24.04", **dict(_runner(each) for each in runners)}
     entries = [making.entry(node, labels) for node in listed]
     if chunk is None and (len(entries) <= making.MAX_JOBS or not github_output):

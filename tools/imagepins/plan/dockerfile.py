@@ -105,7 +105,7 @@ def _logical(lines: list[str], number: int, escape: str) -> tuple[str, int]:
 
 def _bodies(lines: list[str], number: int, logical: str, path: str) -> tuple[tuple[str, ...], int]:
     bodies = []
-    for match in filter(None, map(_HEREDOC.fullmatch, _words(logical))):
+    for match in filter(None, map(_HEREDOC.fullmatch, _heredoc_words(logical))):
         begin = number
         while number < len(lines):
             line = lines[number].lstrip("\t") if match["tabs"] else lines[number]
@@ -119,7 +119,9 @@ def _bodies(lines: list[str], number: int, logical: str, path: str) -> tuple[tup
     return tuple(bodies), number
 
 
-def _words(logical: str) -> list[str]:
+def _heredoc_words(logical: str) -> list[str]:
+    if "<<" not in logical:
+        return []
     try:
         return shlex.split(logical, posix=False)
     except ValueError:

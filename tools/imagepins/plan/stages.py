@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from imagepins.plan.dockerfile import Instruction, Parsed
 
 _VARIABLE = re.compile(r"\$(?:\{(?P<braced>\w+)(?:(?P<operator>:?[-+])(?P<word>[^}]*))?\}|(?P<bare>\w+))")
+_QUOTES = re.compile(r"[\"'\\]")
 _URL = re.compile(r"(?:https?|git|ftp)://|git@")
 
 
@@ -116,6 +117,8 @@ def _context_patterns(instruction: Instruction, args: Mapping[str, str]) -> Iter
 def _split(rest: str) -> list[str]:
     if rest.startswith("["):
         return [str(word) for word in json.loads(rest)]
+    if not _QUOTES.search(rest):
+        return rest.split()
     try:
         return shlex.split(rest)
     except ValueError:
