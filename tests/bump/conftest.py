@@ -70,6 +70,19 @@ class Project:
         captured = self._capsys.readouterr()
         return Ended(code, captured.out, captured.err)
 
+    def assert_refuses(self, *arguments: str, code: int = 3) -> Ended:
+        """Run bump_pin, which must end with ``code``, print no report and leave every file alone."""
+        before = self.snapshot()
+        ended = self.run(*arguments)
+        assert (ended.code, ended.out) == (code, "")
+        assert self.snapshot() == before
+        return ended
+
+    def is_at(self, upstream: Any, revision: str) -> bool:
+        """Whether pin rccl is at that commit, in the pin file and in the Dockerfile."""
+        commit = upstream.sha(revision)
+        return commit in self.pins.read_text() and f"ARG RCCL_COMMIT={commit}\n" in self.dockerfile.read_text()
+
     def snapshot(self) -> dict[str, tuple[bytes, int]]:
         """Content and time of every file."""
         files = (path for path in self.root.rglob("*") if path.is_file() and ".git/" not in path.as_posix())

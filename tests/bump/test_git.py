@@ -1,24 +1,12 @@
 """Bumps of git pins, end to end: what moves, what is refused, what is said."""
 
+import datetime
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 Pinned = Callable[..., Any]
-
-
-def moved_to(project: Any, upstream: Any, revision: str) -> bool:
-    commit = upstream.sha(revision)
-    return commit in project.pins.read_text() and f"ARG RCCL_COMMIT={commit}\n" in project.dockerfile.read_text()
-
-
-def assert_refused(project: Any, *arguments: str, code: int = 3) -> Any:
-    before = project.snapshot()
-    ended = project.run(*arguments)
-    assert (ended.code, ended.out) == (code, "")
-    assert project.snapshot() == before
-    return ended
 
 
 @pytest.mark.parametrize(
@@ -43,7 +31,7 @@ def test_commit_moves_value_and_dockerfile_and_nothing_else(
 def test_without_ref_the_pin_follows_its_branch(pinned: Pinned, upstream: Any) -> None:
     project = pinned()
     assert project.run("rccl").code == 0
-    assert moved_to(project, upstream, "main")
+    assert project.is_at(upstream, "main")
 
 
 def test_without_track_the_pin_follows_the_default_branch(pinned: Pinned, upstream: Any) -> None:
@@ -51,7 +39,7 @@ def test_without_track_the_pin_follows_the_default_branch(pinned: Pinned, upstre
     project = pinned(track="")
     ended = project.run("rccl")
     assert ended.code == 0
-    assert moved_to(project, upstream, "refs/heads/rel")
+    assert project.is_at(upstream, "refs/heads/rel")
     assert "branch rel" in ended.out
 
 
@@ -108,24 +96,24 @@ def test_dry_run_shows_both_diffs_and_writes_nothing(pinned: Pinned, upstream: A
 
 
 def test_mistyped_pin_is_refused_with_the_nearest_name(pinned: Pinned) -> None:
-    ended = assert_refused(pinned(), "rcll", "main", code=2)
+    ended = pinned().assert_refuses("rcll", "main", code=2)
     assert "no pin 'rcll'; did you mean 'rccl'" in ended.err
 
 
 @pytest.mark.parametrize("ref", ["nosuch", "heads/nosuch", "1" * 40, "f00dfeed1", "a" * 39, "a" * 41, "pull/99", "rel"])
 def test_what_does_not_exist_or_is_ambiguous_is_refused(pinned: Pinned, ref: str) -> None:
-    assert_refused(pinned(), "rccl", ref)
+    pinned().assert_refuses("rccl", ref)
 
 
 @pytest.mark.parametrize("ref", ["--upload-pack=touch /tmp/owned", "ext::sh -c id", "-x"])
 def test_ref_that_git_could_take_for_an_option_is_refused(pinned: Pinned, ref: str) -> None:
-    assert_refused(pinned(), "--", "rccl", ref)
+    pinned().assert_refuses("--", "rccl", ref)
 
 
 def test_impostor_is_refused_and_the_exception_recorded(pinned: Pinned, upstream: Any) -> None:
     project = pinned("main")
     impostor = upstream.sha("refs/old8")
-    ended = assert_refused(project, "rccl", impostor)
+    ended = project.assert_refuses("rccl", impostor)
     assert "not part of branch main" in ended.err
     ended = project.run("rccl", impostor, "--allow-unreachable", "--reason", "tested by hand")
     assert ended.code == 0
@@ -139,7 +127,7 @@ def test_branch_that_is_not_tracked_is_refused_with_the_way_out(pinned: Pinned, 
     project = pinned("refs/keep/c1")
     upstream.git("checkout", "--quiet", "-b", "side", "refs/keep/c2")
     upstream.commit("side", s="s")
-    ended = assert_refused(project, "rccl", "side")
+    ended = project.assert_refuses("rccl", "side")
     assert "change the pin's track" in ended.err
 
 
@@ -148,70 +136,15 @@ def test_branch_that_is_not_tracked_is_refused_with_the_way_out(pinned: Pinned, 
 )
 def test_backwards_needs_leave(pinned: Pinned, upstream: Any, revision: str, words: str) -> None:
     project = pinned("refs/keep/c5")
-    ended = assert_refused(project, "rccl", upstream.sha(revision))
+    ended = project.assert_refuses("rccl", upstream.sha(revision))
     assert words in ended.err
     assert project.run("rccl", upstream.sha(revision), "--allow-downgrade").code == 0
-    assert moved_to(project, upstream, revision)
-
-
-def test_sideways_is_a_word_of_its_own(pinned: Pinned, upstream: Any) -> None:
-    project = pinned("refs/pull/8/head", track='{pull: "8", then: main}')
-    upstream.commit("on", f="on")
-    ended = assert_refused(project, "rccl", "main")
-    assert "diverged" in ended.err
-
-
-def test_pull_is_followed_at_its_head_and_recorded(pinned: Pinned, upstream: Any) -> None:
-    project = pinned("refs/keep/c4")
-    ended = project.run("rccl", "pr/7")
-    assert ended.code == 0, ended.err
-    assert moved_to(project, upstream, "refs/pull/7/head")
-    assert 'track: {pull: "7", then: main}\n' in project.pins.read_text()
-
-
-def test_pull_of_a_pin_that_tracks_no_branch_asks_for_then(pinned: Pinned) -> None:
-    ended = assert_refused(pinned("refs/keep/c4", track=""), "rccl", "pull/7")
-    assert "then: BRANCH" in ended.err
-
-
-def test_merged_pull_moves_to_the_commit_on_the_branch(pinned: Pinned, upstream: Any) -> None:
-    project = pinned("refs/pull/7/head", track='{pull: "7", then: main}')
-    squash = upstream.sha("main")
-    upstream.commit("later", f="later")
-    ended = project.run("rccl")
-    assert ended.code == 0, ended.err
-    assert squash in project.pins.read_text()
-    assert "pull 7 was merged (squash)" in ended.out
-    assert "differ" in ended.out
-    again = project.run("rccl")
-    assert (again.code, "already at" in again.out) == (0, True)
-
-
-def test_open_pull_moves_to_its_newer_head(pinned: Pinned, upstream: Any) -> None:
-    project = pinned("refs/keep/c5", track='{pull: "8", then: main}')
-    assert project.run("rccl").code == 0
-    assert moved_to(project, upstream, "refs/pull/8/head")
-
-
-def test_force_pushed_pull_needs_leave(pinned: Pinned, upstream: Any) -> None:
-    project = pinned("refs/old8", track='{pull: "8", then: main}')
-    ended = assert_refused(project, "rccl")
-    assert "diverged" in ended.err
-    assert project.run("rccl", "--allow-downgrade").code == 0
-    assert moved_to(project, upstream, "refs/pull/8/head")
-
-
-def test_tag_pin_moves_to_another_tag_and_tracks_it(pinned: Pinned, upstream: Any) -> None:
-    upstream.git("tag", "v2", "refs/keep/c5")
-    project = pinned("refs/keep/c3", track="{tag: v1}")
-    assert project.run("rccl", "v2").code == 0
-    assert moved_to(project, upstream, "refs/keep/c5")
-    assert "track: {tag: v2}" in project.pins.read_text()
+    assert project.is_at(upstream, revision)
 
 
 def test_held_pin_is_refused_with_its_reason(pinned: Pinned) -> None:
     project = pinned(more="    hold: regression in all-reduce\n")
-    ended = assert_refused(project, "rccl", "main")
+    ended = project.assert_refuses("rccl", "main")
     assert "is held: regression in all-reduce (pins.yaml:7)" in ended.err
 
 
@@ -223,7 +156,7 @@ def test_hostile_address_is_refused(project: Any) -> None:
 def test_repository_that_is_not_there_is_no_answer(pinned: Pinned, upstream: Any) -> None:
     project = pinned()
     upstream.path.rename(upstream.path.with_name("away"))
-    ended = assert_refused(project, "rccl", "main", code=4)
+    ended = project.assert_refuses("rccl", "main", code=4)
     assert upstream.url in ended.err
 
 
@@ -259,10 +192,16 @@ def test_offline_takes_a_commit_at_its_word_and_says_so(pinned: Pinned, upstream
 def test_offline_uses_what_the_cache_knows(pinned: Pinned, upstream: Any) -> None:
     project = pinned()
     project.run("rccl", "main", "--dry-run")
-    commit = upstream.sha("main")
+    commit, older = upstream.sha("main"), upstream.sha("refs/keep/c5")
     upstream.path.rename(upstream.path.with_name("away"))
     ended = project.run("rccl", "main", "--offline")
     assert (ended.code, commit in project.pins.read_text()) == (0, True)
+    today = datetime.datetime.now(datetime.UTC).date()
+    assert f"that branch main is still at {commit[:12]} (offline; the cache is of {today})" in ended.out
+    ended = project.run("rccl", "main", "--offline")
+    assert "is still at" in ended.out
+    ended = project.run("rccl", older, "--offline", "--allow-downgrade", "--json")
+    assert "is still part of branch main (offline" in ended.json["moves"][0]["unchecked"][0]
 
 
 def test_vanished_old_commit_is_said(pinned: Pinned, upstream: Any) -> None:
@@ -282,5 +221,5 @@ def test_server_that_refuses_bare_commits_is_told(
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "protocol.version")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "0")
     assert project.run("rccl", upstream.sha("refs/keep/c5")).code == 0
-    ended = assert_refused(project, "rccl", upstream.sha("refs/old8"))
+    ended = project.assert_refuses("rccl", upstream.sha("refs/old8"))
     assert "branch main, all branches and tags" in ended.err

@@ -30,7 +30,8 @@ def _lines(move: Move) -> list[str]:
         lines.append(move.relation.words + under)
     if move.reached_from:
         lines.append(f"part of {short_name(move.reached_from)}")
-    lines += [f"{move.pull.words}"] if move.pull else []
+    lines += [move.pull.words] if move.pull else []
+    lines += [f"tracks branch {move.track_branch} from now on"] if move.track_branch else []
     lines += ["", *(f"* {commit.sha[:12]} {defuse(commit.subject)}" for commit in move.log)] if move.log else []
     lines += ["", move.compare_url] if move.compare_url else []
     return lines

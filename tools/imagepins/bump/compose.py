@@ -10,7 +10,7 @@ from imagepins.bump.stale import stale_before
 from imagepins.errors import PinsError, RefError
 from imagepins.pins.edit import Edit, insert_key, quoted, remove_key, replace_pair, replace_value, splice, tag_comment
 from imagepins.pins.load import loads
-from imagepins.pins.model import GitPin, Pin, PinSet
+from imagepins.pins.model import GitPin, Pin, PinSet, Track
 from imagepins.pins.text import Text
 from imagepins.render.dockerfile import broken_constraints, render_all
 
@@ -65,12 +65,16 @@ def _bytes(path: Path) -> bytes | None:
 
 def _edits(pinset: PinSet, move: Move) -> Iterable[Edit]:
     pin, source = pinset.pin(move.pin), pinset.text
-    if isinstance(pin, GitPin) and pin.commit is not None and (comment := tag_comment(source, pin.commit, move.tag)):
-        yield comment
+    if isinstance(pin, GitPin) and pin.commit is not None and any(each.key == "commit" for each in move.changes):
+        branch = (move.reached_from or "").removeprefix("refs/heads/")
+        if comment := tag_comment(source, pin.commit, move.tag, branch=branch):
+            yield comment
     for change in move.changes:
         yield from _change_edits(pinset, pin, change)
     if move.track_pull:
         yield _track_pull(pinset, pin, move.track_pull)
+    if move.track_branch and isinstance(pin, GitPin):
+        yield from _track_branch(source, pin)
 
 
 def _change_edits(pinset: PinSet, pin: Pin, change: Change) -> Iterable[Edit]:
@@ -124,6 +128,14 @@ def _track_pull(pinset: PinSet, pin: Pin, number: str) -> Edit:
     return replace_pair(pinset.text, path, "branch", [("pull", quoted(number)), ("then", branch)])
 
 
+def _track_branch(source: str, pin: GitPin) -> Iterable[Edit]:
+    """Make a provisional pin final: it now follows the branch its pull request went to."""
+    path, then = ["pins", str(pin.name), "track"], pin.track.then if pin.track else None
+    if then is not None:
+        yield remove_key(source, path, "pull")
+        yield replace_pair(source, path, "then", [("branch", source[then.start : then.end])])
+
+
 def _check_nothing_else(before: PinSet, after: PinSet, moves: list[Move]) -> tuple[str, ...]:
     """Names of pins that moved along by an anchor. Raises PinsError when anything else changed."""
     own = {move.pin: _expected(before.pin(move.pin), move) for move in moves}
@@ -156,6 +168,8 @@ def _expected(pin: Pin, move: Move) -> Pin:
             values[key] = value
     if move.track_pull and track:
         track = replace(track, branch=None, pull=Text(move.track_pull), then=track.then or track.branch)
+    if move.track_branch:
+        track = Track(branch=Text(move.track_branch))
     if track:
         values["track"] = track
     return replace(pin, **values)

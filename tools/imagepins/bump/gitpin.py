@@ -1,38 +1,37 @@
 """A git pin and a ref → the Move to the commit that is meant, or the reason why not."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from imagepins.bump.facts import add_facts
 from imagepins.bump.lookup import GitRequest
-from imagepins.bump.move import Change, Move, Options, Side, Unreadable, known_id
+from imagepins.bump.move import Change, Move, Options, Side, known_id
+from imagepins.bump.seen import last_asked
+from imagepins.bump.target import find_current, find_target
 from imagepins.errors import NetworkError, RefError
-from imagepins.gitrepo.cache import Repository, commits_of, default_branch
+from imagepins.gitrepo.cache import Repository
 from imagepins.gitrepo.history import Commit, Relation, describe_commits, is_ancestor, relate
-from imagepins.gitrepo.pulls import PullState, pull_state
-from imagepins.gitrepo.resolve import Resolved, fetch_known, pull_refs, reaching, resolve, short_name
+from imagepins.gitrepo.pulls import PullState
+from imagepins.gitrepo.resolve import Resolved, fetch_known, pull_refs, reaching, short_name
 from imagepins.gitrepo.versions import VersionNotFound, version_at
-from imagepins.pins.model import GitPin, Track
-
-
-@dataclass(frozen=True)
-class _Target:
-    resolved: Resolved
-    pull: PullState | None = None
+from imagepins.pins.model import GitPin
 
 
 def propose_git(request: GitRequest, repository: Repository, options: Options) -> Move:
     """The move of one git pin. Raises RefError for what does not exist or is not allowed, NetworkError."""
     pin = request.pin
-    current, notes = _current(request, repository)
+    current, notes = find_current(request, repository)
     if repository.is_offline and (move := _unchecked(request, repository, current)):
         return move
-    target = _target(request, repository, current, options)
+    target = find_target(request, repository, current, options)
     commit = target.resolved.commit
     old_known = current is not None and fetch_known(repository, current)
     known = describe_commits(repository, [commit, *([current] if old_known and current else [])])
     old = _side(known[current], pin) if current in known else Side(current, version=pin.version)
     new = _side(known[commit], pin, tag=target.resolved.tag)
-    move = Move(pin=pin.name, kind=pin.kind, old=old, new=new, pull=target.pull, notes=(*notes, *target.resolved.notes))
+    notes = (*notes, *target.resolved.notes, *target.notes)
+    unchecked = _since_the_cache(target.resolved, request, repository)
+    move = Move(pin=pin.name, kind=pin.kind, old=old, new=new, pull=target.pull, notes=notes, unchecked=unchecked)
+    move = replace(move, track_branch=target.then)
     if commit == known_id(pin):
         return move
     move = _with_reach(move, target.resolved, request, repository, options)
@@ -44,62 +43,14 @@ def propose_git(request: GitRequest, repository: Repository, options: Options) -
     return add_facts(move, pin, repository, options, old=current if old_known and current != commit else None)
 
 
-def _current(request: GitRequest, repository: Repository) -> tuple[str | None, tuple[str, ...]]:
-    """The commit the pin is at, also where pins.yaml holds a branch, a tag or a short sha of it."""
-    pin = request.pin
-    if not isinstance(pin.commit, Unreadable):
-        return known_id(pin), ()
-    written = pin.commit.written
-    if request.written is None:
-        return None, (f"'{written}' stood there for the commit",) if written else ()
-    try:
-        commit = resolve(repository, request.written, request.tracked).commit
-    except RefError:
-        return None, (f"'{written}' stood there for the commit, and leads to none",)
-    return commit, (f"'{written}' stood there for the commit",)
-
-
-def _target(request: GitRequest, repository: Repository, current: str | None, options: Options) -> _Target:
-    pin, track = request.pin, request.pin.track
-    if request.wanted:
-        return _Target(resolve(repository, request.wanted, request.tracked))
-    tips = commits_of(repository, request.tracked)
-    if track and track.pull:
-        return _pull_target(request, repository, current, options)
-    ref = request.tracked[0]
-    commit = tips[ref]
-    if commit is None:
-        raise RefError(f"{short_name(ref)}, which {pin.name} tracks, does not exist on {pin.git}")
-    if track is None:
-        return _Target(_on_default_branch(repository, commit))
-    return _Target(Resolved(commit, ref))
-
-
-def _on_default_branch(repository: Repository, commit: str) -> Resolved:
-    name, before = default_branch(repository)
-    changed = before is not None and before != name
-    notes = (f"the default branch is {name}, it was {before} when last looked at",) if changed else ()
-    return Resolved(commit, f"refs/heads/{name}" if name else "HEAD", notes)
-
-
-def _pull_target(request: GitRequest, repository: Repository, current: str | None, options: Options) -> _Target:
-    """Where a provisional pin goes: the pull's head, or, once merged, the commit of the branch that took it in."""
-    pin, track = request.pin, request.pin.track or Track()
-    number, branch = track.pull or "", track.then or ""
-    tips = commits_of(repository, request.tracked)
-    head = next((tips[ref] for ref in pull_refs(number, pin.git) if tips[ref]), None)
-    pinned = current if current and fetch_known(repository, current) else head
-    if pinned is None:
-        raise RefError(f"pull {number}, which {pin.name} tracks, does not exist on {pin.git}")
-    state = options.hosting.refine(pull_state(repository, number, pinned, branch), repository, branch)
-    if state.state == "merged" and state.merged_as:
-        # A pin that already stands on the branch has the change and stays where it is.
-        tip = tips[f"refs/heads/{branch}"]
-        has_it = tip and is_ancestor(repository, pinned, tip) and is_ancestor(repository, state.merged_as, pinned)
-        return _Target(Resolved(pinned if has_it else state.merged_as, f"refs/heads/{branch}"), state)
-    if head is None or state.state == "closed":
-        raise RefError(f"{state.words}; say where {pin.name} goes: tools/bump_pin {pin.name} REF")
-    return _Target(Resolved(head, pull_refs(number, pin.git)[0]), state)
+def _since_the_cache(resolved: Resolved, request: GitRequest, repository: Repository) -> tuple[str, ...]:
+    """What may have changed since the cache was filled; nothing where the server was asked."""
+    if not repository.is_offline:
+        return ()
+    cache = f"offline; the cache is of {last_asked(repository) or 'an unknown day'}"
+    if resolved.ref:
+        return (f"that {short_name(resolved.ref)} is still at {resolved.commit[:12]} ({cache})",)
+    return (f"that {resolved.commit[:12]} is still part of {_names(request.tracked)} ({cache})",)
 
 
 def _with_reach(move: Move, resolved: Resolved, request: GitRequest, repository: Repository, options: Options) -> Move:

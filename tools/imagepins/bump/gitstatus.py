@@ -48,7 +48,7 @@ def _compared(status: Status, request: GitRequest, repository: Repository, optio
     try:
         state = _pull_state(pin, repository, current, options)
         tips = commits_of(repository, request.tracked[:1])
-        latest = (state.merged_as or state.head) if state else tips[request.tracked[0]]
+        latest = _latest(state) if state else tips[request.tracked[0]]
         status = _with_distance(replace(status, latest=latest), pin, repository, state)
         version = _version_differs(pin, repository, current)
         drop = [note for note in patch_notes(pin, repository, current) if "drop it" in note]
@@ -56,6 +56,10 @@ def _compared(status: Status, request: GitRequest, repository: Repository, optio
         return replace(status, unknown=(*status.unknown, str(error)))
     notes = (state.words,) if state and not state.needs_attention else ()
     return replace(status, attention=(*status.attention, *drop, *version), notes=notes)
+
+
+def _latest(state: PullState) -> str | None:
+    return state.pinned if state.is_settled else state.merged_as or state.head
 
 
 def _pull_state(pin: GitPin, repository: Repository, current: str, options: Options) -> PullState | None:
@@ -72,7 +76,7 @@ def _with_distance(status: Status, pin: GitPin, repository: Repository, state: P
     if latest is None:
         return replace(status, attention=(*attention, f"{status.tracks} is not there any more"))
     relation = relate(repository, current, latest) if latest != current else Relation(0, 0)
-    if pin.track and pin.track.tag and latest != current:
+    if pin.track and pin.track.tag and latest != current and not pin.allow_unreachable:
         attention.append(f"tag {pin.track.tag} was moved to {latest[:12]}")
     if relation.behind and not state and not pin.allow_unreachable:
         attention.append(f"the pinned commit is not part of {status.tracks}")

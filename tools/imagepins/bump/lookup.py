@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from imagepins.bump.move import Options, Unreadable
 from imagepins.bump.parallel import parallel
+from imagepins.bump.seen import note_seen
 from imagepins.errors import ImagePinsError, RefError
 from imagepins.gitrepo.cache import Repository, fetch_refs, open_repository
 from imagepins.gitrepo.resolve import pull_refs, refs_asked
@@ -69,7 +70,10 @@ def look_up_repository(url: str, refs: Iterable[str], options: Options) -> Repos
     """One repository with ``refs`` in its cache, or the error that stood in the way."""
     try:
         repository = open_repository(url, options.mirrors, options.cache, is_offline=options.offline, stop=options.stop)
-        fetch_refs(repository, sorted(refs))
+        asked = sorted(refs)
+        fetch_refs(repository, asked)
+        if not repository.is_offline:
+            note_seen(repository, asked)
     except ImagePinsError as error:
         return error
     return repository

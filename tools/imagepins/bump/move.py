@@ -82,7 +82,10 @@ def identity(side: Side) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """What one pin would become. Without ``changes`` it is there already."""
+    """What one pin would become. Without ``changes`` it is there already.
+
+    ``track_pull`` makes the pin provisional, ``track_branch`` ends that.
+    """
 
     pin: str
     kind: str
@@ -91,6 +94,7 @@ class Move:
     changes: tuple[Change, ...] = ()
     tag: str | None = None
     track_pull: str | None = None
+    track_branch: str | None = None
     reached_from: str | None = None
     relation: Relation | None = None
     under_path: int | None = None
@@ -105,4 +109,4 @@ class Move:
     @property
     def is_noop(self) -> bool:
         """Whether nothing would be written for this pin."""
-        return not self.changes
+        return not self.changes and self.track_branch is None

@@ -69,7 +69,7 @@ def shown(path: Path, root: Path) -> str:
 def _headline(move: Move, *, dry_run: bool) -> str:
     if move.skipped:
         return f"{move.pin} {move.skipped}"
-    if move.is_noop:
+    if move.is_noop or not move.changes:
         return f"{move.pin} is already at {identity(move.new)}"
     return f"{move.pin} {'would move' if dry_run else 'moved'} to {identity(move.new)}"
 
@@ -82,6 +82,8 @@ def _move_lines(move: Move) -> Lines:
         yield from _way_lines(move)
     if move.pull:
         yield "pull", move.pull.words
+    if move.track_branch:
+        yield "tracks", f"branch {move.track_branch} from now on"
     for submodule in move.submodules:
         before, after = (submodule.old or "none")[:12], (submodule.new or "none")[:12]
         yield "submodule", f"{submodule.path} {before} -> {after}"
