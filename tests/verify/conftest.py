@@ -29,6 +29,8 @@ LIBRARIES: dict[str, list[str]] = {
     "hip-hangs": [*HIP, "-DHANG"],
     "rccl": RCCL,
     "rccl-again": [*RCCL, "-DNEEDLESS=1", "-O3", "-Wl,--build-id=0x1234"],
+    "rccl-one-tree": [*RCCL, "-Wl,--build-id=0xabcd1234", "-Wl,-rpath,/opt/rocm/lib"],
+    "rccl-other-tree": [*RCCL, "-Wl,--build-id=0xabcd1234", "-Wl,-rpath,/opt/core/lib"],
     "rccl-old": OLD,
     "rccl-dirty": [*RCCL[:2], '-DREFERENCE="HEAD:1c0ab42+"', HIP[2]],
     "rccl-unknown": [*RCCL[:2], '-DREFERENCE="Unknown "', HIP[2]],

@@ -38,6 +38,17 @@ def package(version: str, state: str = "install ok installed") -> str:
     return f"RUN printf '{stanza}' >>/var/lib/dpkg/status"
 
 
+RECORD = "/usr/share/imagepins/provenance/rccl.txt"
+
+
+def record(*files: str) -> str:
+    """Dockerfile line by which a build leaves a record of what it installed."""
+    return (
+        f"RUN mkdir -p {RECORD.rpartition('/')[0]} && {{ echo 'commit: 1c0ab425abda9d1fd80fa977c253556b14eb140b'; "
+        f"echo 'dirty: no'; sha256sum {' '.join(files)}; }} >{RECORD}"
+    )
+
+
 def wheel(name: str, version: str, *lines: str) -> str:
     """Dockerfile lines that write a distribution's metadata."""
     folder = f"{SITE}/{name.replace('-', '_')}-{version}.dist-info"
@@ -116,17 +127,13 @@ LIES = [
     Lie("link-that-dangles", "RUN rm /opt/rocm/lib/librccl.so.1.0", "rccl library", "dangling"),
     Lie(
         "replaced-after-its-record",
-        "RUN mkdir -p /usr/share/imagepins/provenance && cd /usr/share/imagepins/provenance && "
-        "{ echo 'commit: 1c0ab425abda9d1fd80fa977c253556b14eb140b'; echo 'dirty: no'; "
-        "sha256sum /opt/rocm/lib/librccl.so.1.0; } >rccl.txt\nCOPY rccl-again.so /opt/rocm/lib/librccl.so.1.0",
+        record("/opt/rocm/lib/librccl.so.1.0") + "\nCOPY rccl-again.so /opt/rocm/lib/librccl.so.1.0",
         "rccl build record",
         "replaced after",
     ),
     Lie(
         "loaded-beside-its-record",
-        "RUN mkdir -p /usr/share/imagepins/provenance && cp /opt/rocm/lib/librccl.so.1.0 /opt/built.so && "
-        "{ echo 'commit: 1c0ab425abda9d1fd80fa977c253556b14eb140b'; echo 'dirty: no'; sha256sum /opt/built.so; } "
-        ">/usr/share/imagepins/provenance/rccl.txt",
+        "COPY rccl.so /opt/built.so\n" + record("/opt/built.so"),
         "rccl build record",
         "did not install",
     ),
@@ -279,6 +286,11 @@ HONEST = {
     "links-everywhere": "RUN mkdir -p /opt/venv && ln -s /opt/rocm /opt/venv/sdk && ln -s .. /opt/rocm/loop && "
     "ln -s librccl.so.1.0 /opt/rocm/lib/librccl.so && ln -s self /opt/self",
     "hard-link-of-the-same-content": "RUN cd /opt/rocm/lib && ln librccl.so.1.0 librccl.so.1.0.70101 && ldconfig",
+    "one-build-with-a-search-path-for-each-tree": "COPY rccl-one-tree.so /opt/rocm/lib/librccl.so.1.0\n"
+    "COPY rccl-other-tree.so /opt/core/lib/librccl.so.1\n"
+    + record("/opt/rocm/lib/librccl.so.1.0", "/opt/core/lib/librccl.so.1"),
+    "record-under-another-hard-link": "RUN cd /opt/rocm/lib && ln librccl.so.1.0 librccl.so.built\n"
+    + record("/opt/rocm/lib/librccl.so.built"),
     "same-bytes-in-two-trees": "COPY rccl.so /opt/other/lib/librccl.so.1",
     "hard-link-under-the-stock-name": "RUN cd /opt/rocm/lib && ln libamdhip64.so.7.16.26361-25e14349f2 "
     "libamdhip64.so.7.15.26333-0000000",
@@ -326,3 +338,8 @@ def test_honest_oddity_raises_no_alarm(name: str, verify_image: Callable[..., Re
 
     assert [check for check in report.checks if check.status is Status.FAILED] == []
     assert report.is_good()
+
+
+@pytest.mark.parametrize("name", ["one-build-with-a-search-path-for-each-tree", "record-under-another-hard-link"])
+def test_copies_that_the_build_recorded_are_no_finding(name: str, verify_image: Callable[..., Report]) -> None:
+    assert verify_image(name).is_good(strict=True)

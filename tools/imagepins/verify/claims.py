@@ -13,7 +13,7 @@ from imagepins.verify.components import COMPONENTS, Component
 from imagepins.verify.findings import Aspect, Claim, Rank
 
 if TYPE_CHECKING:
-    from imagepins.verify.observed import Observed, Record
+    from imagepins.verify.observed import Library, Observed, Record
 
 PINS_LABEL = "org.imagepins.pins"
 VERSION_WORDS = frozenset({"version", "ver", "release", "tag", "branch"})
@@ -47,9 +47,17 @@ def changed(record: Record) -> list[str]:
     return [path for path, sums in record.files.items() if sums["recorded"] != sums["present"]]
 
 
-def record_has(record: Record | None, path: str) -> bool:
-    """Whether the build recorded this file."""
-    return record is not None and path in record.files
+def unrecorded(record: Record, component: Component | None, observed: Observed) -> list[str]:
+    """Files of the component that processes map and that the build did not install, by any name or by their bytes."""
+    mapped = [each for family in (component.libraries if component else ()) for _, each in observed.mapped(family)]
+    return [each.path for each in mapped if not is_recorded(record, each.path, observed.library_of(each))]
+
+
+def is_recorded(record: Record, path: str, library: Library | None) -> bool:
+    """Whether the build recorded a file. Layers may turn hard links into equal copies, so equal bytes count."""
+    names = (path, *(library.names if library else ()))
+    digests = {sums["recorded"] for sums in record.files.values()}
+    return any(name in record.files for name in names) or bool(library and library.sha256 in digests)
 
 
 @dataclass(frozen=True)
@@ -82,11 +90,6 @@ def statements(observed: Observed) -> Iterator[Statement]:
 
 def _recorded(pin: Pin, observed: Observed) -> Iterator[Claim]:
     record = record_of(pin, observed)
-    component = component_of(pin)
-    families = component.libraries if component else ()
-    loose = [
-        each.path for family in families for _, each in observed.mapped(family) if not record_has(record, each.path)
-    ]
     if record and record.fields.get("commit") and record.files and not changed(record):
         yield Claim(
             aspect=Aspect.COMMIT,
@@ -95,7 +98,7 @@ def _recorded(pin: Pin, observed: Observed) -> Iterator[Claim]:
             file=record.path,
             how=f"build record, {len(record.files)} files unchanged",
             is_dirty=record.fields.get("dirty", "no") not in ("no", "0", "false", ""),
-            is_proof=not loose,
+            is_proof=not unrecorded(record, component_of(pin), observed),
         )
 
 

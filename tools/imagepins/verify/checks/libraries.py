@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from imagepins.pins.model import Pin, PinSet, Target
 from imagepins.verify.checks.making import pin_check
-from imagepins.verify.claims import changed, record_has, record_of
+from imagepins.verify.claims import changed, is_recorded, record_of, unrecorded
 from imagepins.verify.components import Component
 from imagepins.verify.findings import Check, Rank, Status
 from imagepins.verify.observed import Library, Observed
@@ -40,8 +40,7 @@ def check_record(pin: Pin, component: Component | None, pins: PinSet, observed: 
     record = record_of(pin, observed)
     if record is None or not record.files:
         return
-    mapped = [each.path for family in (component.libraries if component else ()) for _, each in observed.mapped(family)]
-    differing, loose = changed(record), [path for path in mapped if not record_has(record, path)]
+    differing, loose = changed(record), unrecorded(record, component, observed)
     cause = "a process maps a file that the build did not install" if loose else ""
     if differing:
         cause = "replaced after the build installed it"
@@ -55,7 +54,7 @@ def check_record(pin: Pin, component: Component | None, pins: PinSet, observed: 
         found=f"{len(wrong)} not as built" if wrong else "all as built",
         rank=Rank.FILE,
         file=wrong[0] if wrong else record.path,
-        how=record.path,
+        how=f"sha256 against {record.path}" if wrong else "sha256",
         cause=cause,
     )
 
@@ -80,7 +79,7 @@ def check_copies(pin: Pin, family: str, target: Target, pins: PinSet, observed: 
             how="build ids and contents",
             cause=f"allowed: {reason}" if reason else _copies_cause(files, taken),
         )
-    elif len({each.sha256 for each in files}) > 1:
+    elif len({each.sha256 for each in files}) > 1 and not _are_as_built(pin, files, observed):
         yield pin_check(
             pin,
             pins,
@@ -93,6 +92,12 @@ def check_copies(pin: Pin, family: str, target: Target, pins: PinSet, observed: 
             how="build ids and sha256",
             cause="patched or stripped after the build",
         )
+
+
+def _are_as_built(pin: Pin, files: list[Library], observed: Observed) -> bool:
+    """Whether the build recorded all these files: it gives each tree a copy with the tree's own search path."""
+    record = record_of(pin, observed)
+    return record is not None and all(is_recorded(record, each.path, each) for each in files)
 
 
 def _names_family(name: str, family: str, files: list[Library]) -> bool:
