@@ -5,12 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from imagepins.lint.stages import stages
 from imagepins.pins import archs
 from imagepins.pins.load import loads
 from imagepins.pins.model import PinSet
+from imagepins.plan.dockerfile import parse
 from imagepins.render.dockerfile import render_all
 
 ROOT = Path(__file__).parents[2]
+BUILD_TOOLS = {
+    "cmake": (r"^(?:if ! )?cmake ", r"pip install .*\bcmake[=<]"),
+    "ninja": (r"\bcmake -G Ninja|GENERATOR=Ninja", r"pip install .* ninja\b"),
+}
 SOURCE = (ROOT / "pins.yaml").read_text()
 DOCKERFILES = {
     path.relative_to(ROOT).as_posix(): path.read_text() for path in sorted(ROOT.glob("images/*/*/Dockerfile"))
@@ -109,6 +115,17 @@ def test_the_last_stage_checks_what_pip_has_done_to_the_pins(name: str) -> None:
     last = DOCKERFILES[name].rpartition("\nFROM ")[2]
     assert "python3 -m pip check" in last
     assert "torch.version.hip" in last
+
+
+@pytest.mark.parametrize("name", [name for name in DOCKERFILES if "debian_rocm" not in name])
+def test_a_stage_that_runs_a_build_tool_has_it(name: str) -> None:
+    seen: dict[str, str] = {}
+    for stage in stages(parse(DOCKERFILES[name], name)):
+        own = "\n".join(each.text for each in stage.instructions)
+        seen[stage.name] = seen.get(stage.base, "") + own
+        for tool, (use, gift) in BUILD_TOOLS.items():
+            if re.search(use, own, re.MULTILINE):
+                assert re.search(gift, seen[stage.name], re.MULTILINE), f"{stage.name} has no {tool}"
 
 
 def test_variants_of_gfx1250_have_pins_of_their_own(pinset: PinSet) -> None:
