@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagepins.pins.model import GitPin, Pin
-from imagepins.verify.components import COMPONENTS, Component
+from imagepins.verify.components import Component, component_of
 from imagepins.verify.findings import Aspect, Claim, Rank
 
 if TYPE_CHECKING:
@@ -19,11 +19,6 @@ PINS_LABEL = "org.imagepins.pins"
 VERSION_WORDS = frozenset({"version", "ver", "release", "tag", "branch"})
 COMMIT_WORDS = frozenset({"commit", "sha", "revision", "ref", "hash", "branch"})
 LINE = r"^\s*(?:export\s+|ARG\s+|ENV\s+)?[\"']?([A-Za-z][\w .-]*?)[\"']?\s*[:=]\s*[\"']?([^\"'\s,]+)"
-
-
-def component_of(pin: Pin) -> Component | None:
-    """The row of the component table that the pin names, else the row of its own name."""
-    return COMPONENTS.get(pin.component or pin.name)
 
 
 def gather(pin: Pin, observed: Observed) -> list[Claim]:

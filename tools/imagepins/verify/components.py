@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from imagepins.verify import probes
 
 if TYPE_CHECKING:
+    from imagepins.pins.model import Pin
     from imagepins.verify.findings import Claim
     from imagepins.verify.observed import Observed
 
@@ -103,3 +104,8 @@ COMPONENTS: Mapping[str, Component] = {
         ),
     )
 }
+
+
+def component_of(pin: Pin) -> Component | None:
+    """The row of the component table that the pin names, else the row of its own name."""
+    return COMPONENTS.get(pin.component or pin.name)

@@ -49,7 +49,7 @@ class Keeper:
         self.close()
 
     def tell(self, run: dict[str, Any]) -> None:
-        """Tell what to run: the fields of ``container.Run``."""
+        """Tell what to run: the fields of ``container.Run`` without the source, which the keeper reads itself."""
         self._has_run = True
         # A keeper that is gone already has said why.
         with suppress(BrokenPipeError):
@@ -105,6 +105,7 @@ def _be_keeper(read: int, write: int) -> NoReturn:
 def _keep(read: int, tell: Callable[[dict[str, Any]], None]) -> None:
     from imagepins.verify.client import connect, translate
     from imagepins.verify.container import Run
+    from imagepins.verify.source import collector_source
 
     run: Run | None = None
     try:
@@ -112,7 +113,7 @@ def _keep(read: int, tell: Callable[[dict[str, Any]], None]) -> None:
         asked = _read(read)
         if asked is None:
             return
-        run = Run(**asked)
+        run = Run(source=collector_source(), **asked)
         _observe(client, run, lambda document: tell({"document": document}), _ended(read))
     except BaseException as error:  # noqa: BLE001 - told to the parent, which raises it
         translated = translate(error, run.ref if run else "")

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from imagepins.pins.model import AptPin, GitPin, PypiPin, Target, UrlPin
-from imagepins.verify.claims import component_of
 from imagepins.verify.collector.walk import family_pattern
-from imagepins.verify.components import Component
+from imagepins.verify.components import Component, component_of
 
 RECORDS = "/usr/share/imagepins/provenance"
 """Where build stages leave their records (``<pin>.txt``)."""

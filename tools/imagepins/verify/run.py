@@ -16,7 +16,6 @@ from imagepins.verify.findings import Report
 from imagepins.verify.keeper import Keeper
 from imagepins.verify.outcome import NoAnswer
 from imagepins.verify.request import make_request
-from imagepins.verify.source import collector_source
 from imagepins.verify.writing import write_text
 
 GPU_DEVICES = ("/dev/kfd", "/dev/dri")
@@ -75,7 +74,6 @@ def collect(target: Target, options: Options, keeper: Keeper) -> dict[str, Any]:
     keeper.tell(
         {
             "ref": options.ref or target.tags[0],
-            "source": collector_source(),
             "owner": os.getpid(),
             "bases": [pin.value for pin in pins if isinstance(pin, ImagePin) and pin.is_complete],
             "devices": GPU_DEVICES if options.gpu else (),

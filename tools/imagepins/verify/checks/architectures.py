@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from imagepins.pins.model import Pin, PinSet, Target
-from imagepins.verify.claims import component_of
+from imagepins.verify.components import component_of
 from imagepins.verify.findings import Check, Rank, Status
 from imagepins.verify.observed import Library, Observed
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from imagepins.pins.model import Gate, PinSet, Target
-from imagepins.verify.claims import component_of, gather
+from imagepins.verify.claims import gather
+from imagepins.verify.components import component_of
 from imagepins.verify.findings import Aspect, Check, Rank, Status
 from imagepins.verify.observed import Observed
 

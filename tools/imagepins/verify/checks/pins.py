@@ -6,7 +6,8 @@ from imagepins.pins.model import AptPin, ImagePin, Pin, PinSet, PypiPin, Target,
 from imagepins.verify.checks.libraries import check_copies, check_present, check_record, with_cause
 from imagepins.verify.checks.making import pin_check
 from imagepins.verify.checks.packages import check_apt, check_pypi
-from imagepins.verify.claims import component_of, gather, record_of
+from imagepins.verify.claims import gather, record_of
+from imagepins.verify.components import component_of
 from imagepins.verify.findings import Check, Rank, Status
 from imagepins.verify.judge import judge
 from imagepins.verify.observed import Observed
