@@ -128,6 +128,17 @@ def test_a_stage_that_runs_a_build_tool_has_it(name: str) -> None:
                 assert re.search(gift, seen[stage.name], re.MULTILINE), f"{stage.name} has no {tool}"
 
 
+@pytest.mark.parametrize(
+    ("line", "has_names", "replaces"),
+    [("rocm700", True, True), ("rocm720", False, True), ("rocm724", True, True), ("rocm10", False, False)],
+)
+def test_a_base_with_rocm_gets_what_upstream_adds_to_it(line: str, *, has_names: bool, replaces: bool) -> None:
+    text = DOCKERFILES[f"images/sglang/{line}-mi35x/Dockerfile"]
+    assert ("cp /opt/amdgpu/share/libdrm/amdgpu.ids /usr/share/libdrm/amdgpu.ids" in text) is has_names
+    assert ("pip show amdsmi || python3 -m pip install /opt/rocm/share/amd_smi" in text) is replaces
+    assert ("pip uninstall --yes aiter amd-aiter" in text) is replaces
+
+
 def test_variants_of_gfx1250_have_pins_of_their_own(pinset: PinSet) -> None:
     mine, other = (pinset.targets[f"sglang/rocm10-{each}"].pins for each in ("mi45x", "mi35x"))
     differing = {role for role in mine if mine[role] is not other[role]}
