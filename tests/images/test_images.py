@@ -139,6 +139,13 @@ def test_a_base_with_rocm_gets_what_upstream_adds_to_it(line: str, *, has_names:
     assert ("pip uninstall --yes aiter amd-aiter" in text) is replaces
 
 
+def test_vllms_nixl_is_called_by_rocms_name_as_upstreams_is() -> None:
+    text = DOCKERFILES["images/rocm_base/rocm10/Dockerfile"]
+    renamed = "python3 contrib/tomlutil.py --wheel-name nixl-rocm pyproject.toml\n"
+    assert text.index(renamed) < text.index("setup-args=-Dwheel_variant=rocm")
+    assert re.search(r"pip install .*\btomlkit\b", text)
+
+
 def test_variants_of_gfx1250_have_pins_of_their_own(pinset: PinSet) -> None:
     mine, other = (pinset.targets[f"sglang/rocm10-{each}"].pins for each in ("mi45x", "mi35x"))
     differing = {role for role in mine if mine[role] is not other[role]}
