@@ -70,6 +70,8 @@ def relate(repository: Repository, old: str, new: str) -> Relation:
 def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
     """Whether ``descendant`` contains ``ancestor``."""
     _refuse_shallow(repository)
+    if ancestor == descendant:
+        return True
     # rev-list rather than merge-base: an exit code of 1 could also be an error.
     return not read(repository, "rev-list", "--max-count=1", ancestor, f"^{descendant}").strip()
 
