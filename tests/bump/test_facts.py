@@ -169,7 +169,7 @@ def test_all_moves_what_can_move_and_tells_the_rest(project: Any, mono: Any, ups
     assert ended.code == 3
     assert "rccl moved to" in ended.out
     assert "kept is held: wait" in ended.out
-    assert "gone: not moved: branch nosuch" in ended.out
+    assert "not moved: pins.yaml:10: pin 'gone': branch nosuch" in ended.out
     assert mono.sha("main") in project.pins.read_text()
     assert mono.sha("refs/keep/old") in project.pins.read_text()
 
@@ -180,6 +180,7 @@ def test_anchor_moves_all_its_aliases_and_an_alias_is_refused(project: Any, mono
     project.write((text + alias).replace("    version_from: projects/rccl/version.mk\n", ""))
     ended = project.run("kernels")
     assert (ended.code, "pin 'kernels' has the value of pin 'triton'" in ended.err) == (2, True)
+    assert "say --break-alias" in ended.err
     ended = project.run("triton")
     assert ended.code == 0, ended.err
     assert "kernels (same anchor)" in ended.out

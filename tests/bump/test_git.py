@@ -223,3 +223,17 @@ def test_server_that_refuses_bare_commits_is_told(
     assert project.run("rccl", upstream.sha("refs/keep/c5")).code == 0
     ended = project.assert_refuses("rccl", upstream.sha("refs/old8"))
     assert "branch main, all branches and tags" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["nosuch"], 3), (["a..b"], 3), (["f" * 40], 3), (["https://x.org/a/b/pull/1"], 3)]
+)
+def test_refusal_names_the_pin_its_line_and_the_ref(pinned: Pinned, arguments: list[str], code: int) -> None:
+    ended = pinned().assert_refuses("rccl", *arguments, code=code)
+    assert ended.err.startswith("bump_pin: pins.yaml:3: pin 'rccl': ")
+
+
+def test_no_answer_names_the_pin_and_its_line(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    upstream.path.rename(upstream.path.with_name("away"))
+    assert project.assert_refuses("rccl", code=4).err.startswith("bump_pin: pins.yaml:3: pin 'rccl': ")

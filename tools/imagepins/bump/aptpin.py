@@ -20,13 +20,13 @@ def propose_apt(pin: AptPin, ref: str | None, options: Options) -> Move:
     typed = None if ref is None else ref.strip()
     old = Side(known_id(pin))
     if options.offline and typed is None:
-        raise NetworkError(f"pin '{pin.name}': the newest version cannot be looked up offline; name one")
+        raise NetworkError("the newest version cannot be looked up offline; name one")
     known = versions_here(pin.apt, pin.suite)
     if not known and not options.offline:
         known = versions_there(pin.apt, pin.suite)
     if not known and not options.offline:
         raise NetworkError(
-            f"pin '{pin.name}': no package index of suite {pin.suite} with {pin.apt} can be read from this machine; "
+            f"no package index of suite {pin.suite} with {pin.apt} can be read from this machine; "
             "add the suite to its apt sources, or say --offline to take the version unchecked"
         )
     upstream = _upstream(known[0]) if typed is None else _chosen(pin, typed, known)
@@ -64,7 +64,7 @@ def _chosen(pin: AptPin, typed: str, known: list[str]) -> str:
         if typed in (full, _upstream(full)) or full.startswith(f"{typed}-"):
             return _upstream(full) if typed == full else typed
     if known:
-        raise RefError(f"pin '{pin.name}': {pin.suite} has no {pin.apt} {typed}, but {', '.join(known[:5])}")
+        raise RefError(f"{pin.suite} has no {pin.apt} {typed}, but {', '.join(known[:5])}")
     return typed
 
 

@@ -1,10 +1,11 @@
 """Moves → new text of pins.yaml, checked to differ in nothing else, and the Dockerfiles it renders to."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from imagepins.bump.aliases import alias_edits, texts_of
 from imagepins.bump.move import Change, Move, Unreadable
 from imagepins.bump.stale import stale_before
 from imagepins.errors import PinsError, RefError
@@ -39,7 +40,7 @@ def compose(pinset: PinSet, moves: tuple[Move, ...], pins_path: Path) -> Proposa
     moving = [move for move in moves if not move.is_noop]
     if not moving and not any(isinstance(pin.id, Unreadable) for pin in pinset.pins.values()):
         return Proposal(moves, pinset, pinset, {})
-    edits = [edit for move in moving for edit in _edits(pinset, move)]
+    edits = [edit for move in moving for edit in _edits(pinset, move, moving)]
     after = loads(splice(pinset.text, edits), pinset.path)
     also = _check_nothing_else(pinset, after, moving)
     broken = broken_constraints(after, tuple(after.targets.values()))
@@ -63,14 +64,16 @@ def _bytes(path: Path) -> bytes | None:
         return None
 
 
-def _edits(pinset: PinSet, move: Move) -> Iterable[Edit]:
+def _edits(pinset: PinSet, move: Move, moving: list[Move]) -> Iterable[Edit]:
     pin, source = pinset.pin(move.pin), pinset.text
     if isinstance(pin, GitPin) and pin.commit is not None and any(each.key == "commit" for each in move.changes):
         branch = (move.reached_from or "").removeprefix("refs/heads/")
         if comment := tag_comment(source, pin.commit, move.tag, branch=branch):
             yield comment
     for change in move.changes:
-        yield from _change_edits(pinset, pin, change)
+        value = _value(pin, change.key)
+        is_alias = value is not None and value.is_alias and change.value is not None
+        yield from alias_edits(pinset, move, change, moving) if is_alias else _change_edits(pinset, pin, change)
     if move.track_pull:
         yield _track_pull(pinset, pin, move.track_pull)
     if move.track_branch and isinstance(pin, GitPin):
@@ -84,7 +87,7 @@ def _change_edits(pinset: PinSet, pin: Pin, change: Change) -> Iterable[Edit]:
         yield remove_key(source, path, change.key)
     elif value is not None:
         if value != change.value:
-            edit = replace_value(source, value, change.value, place=_alias_place(pinset, pin, value))
+            edit = replace_value(source, value, change.value, place=f"{pinset.place(pin.name)}: pin '{pin.name}'")
             # An empty value begins right behind its colon.
             yield replace(edit, new=f" {edit.new}") if edit.start == edit.end else edit
     else:
@@ -97,20 +100,6 @@ def _value(pin: Pin, key: str) -> Text | None:
     for part in key.split("."):
         found = getattr(found, part, None)
     return found if isinstance(found, Text) else None
-
-
-def _alias_place(pinset: PinSet, pin: Pin, value: Text) -> str:
-    owner = next((each.name for each in pinset.pins.values() if each is not pin and _owns(each, value)), None)
-    return f"{pinset.place(pin.name)}: pin '{pin.name}'" + (f" has the value of pin '{owner}'" if owner else "")
-
-
-def _owns(pin: Pin, value: Text) -> bool:
-    return any(text.start == value.start and not text.is_alias for text in _texts(pin))
-
-
-def _texts(pin: Pin) -> list[Text]:
-    values = (getattr(pin, each.name) for each in fields(pin))
-    return [value for value in values if isinstance(value, Text)]
 
 
 def _track_pull(pinset: PinSet, pin: Pin, number: str) -> Edit:
@@ -148,8 +137,8 @@ def _check_nothing_else(before: PinSet, after: PinSet, moves: list[Move]) -> tup
                 )
         elif after.pins.get(name) != pin:
             also.append(name)
-    spans = {text.start for move in moves for text in _texts(before.pin(move.pin))}
-    strangers = [name for name in also if not any(text.start in spans for text in _texts(before.pins[name]))]
+    spans = {text.start for move in moves for text in texts_of(before.pin(move.pin))}
+    strangers = [name for name in also if not any(text.start in spans for text in texts_of(before.pins[name]))]
     if strangers or before.pins.keys() != after.pins.keys():
         raise PinsError(f"{before.path}: the edit would change {', '.join(strangers) or 'other pins'}; nothing written")
     return tuple(also)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from imagepins.bump.move import Move, Options
+from imagepins.bump.move import Move, Options, Stays
 from imagepins.errors import NetworkError, RefError
 from imagepins.gitrepo.cache import Repository, commits_of, fetch_commit
 from imagepins.gitrepo.history import LOG_LIMIT, describe_commits, log
@@ -11,10 +11,6 @@ from imagepins.gitrepo.submodules import submodules_moved
 from imagepins.gitrepo.trees import lookup, touching
 from imagepins.gitrepo.url import web_url
 from imagepins.pins.model import GitPin, Patch
-
-
-class NothingChanged(RefError):
-    """Nothing under the pin's path differs between the two commits."""
 
 
 def add_facts(move: Move, pin: GitPin, repository: Repository, options: Options, *, old: str | None) -> Move:
@@ -46,10 +42,10 @@ def _check_paths(move: Move, pin: GitPin, repository: Repository, options: Optio
     here = known[new].tree
     missing = [path for path in pin.path if entries[here, path] is None]
     if missing:
-        raise RefError(f"{move.pin}: {', '.join(missing)} is not there in {new[:12]}; correct 'path', or say --force")
+        raise RefError(f"{', '.join(missing)} is not there in {new[:12]}; correct 'path', or say --force")
     if old and all(entries[here, path] == entries[known[old].tree, path] for path in pin.path):
-        raise NothingChanged(
-            f"{move.pin}: nothing under {', '.join(pin.path)} differs between {old[:12]} and {new[:12]}; "
+        raise Stays(
+            f"nothing under {', '.join(pin.path)} differs between {old[:12]} and {new[:12]}; "
             "say --force to move it all the same"
         )
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from imagepins.bump.age import check_age
 from imagepins.bump.facts import add_facts
 from imagepins.bump.lookup import GitRequest
 from imagepins.bump.move import Change, Move, Options, Side, known_id
@@ -34,6 +35,7 @@ def propose_git(request: GitRequest, repository: Repository, options: Options) -
     move = replace(move, track_branch=target.then)
     if commit == known_id(pin):
         return move
+    move = replace(move, unchecked=(*unchecked, *check_age(pin, known[commit], repository, options)))
     move = _with_reach(move, target.resolved, request, repository, options)
     if current and old_known:
         move = _with_relation(move, repository, current, options, target.pull)
@@ -121,9 +123,9 @@ def _with_version(move: Move, pin: GitPin, repository: Repository) -> Move:
     try:
         version = version_at(repository, commit, pin.version_from)
     except VersionNotFound as error:
-        raise RefError(f"{pin.name}: the version cannot be read: {error}; correct version_from in the pin") from error
+        raise RefError(f"the version cannot be read: {error}; correct version_from in the pin") from error
     except NetworkError as error:
-        raise NetworkError(f"{pin.name}: the version of {commit[:12]} cannot be read: {error}") from error
+        raise NetworkError(f"the version of {commit[:12]} cannot be read: {error}") from error
     changes = move.changes
     if version != pin.version:
         changes = (*changes, Change("version", version, after="commit"))

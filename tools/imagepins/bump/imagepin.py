@@ -74,7 +74,7 @@ def _same_kind(pin: ImagePin, ref: str, index: Present, client: Client) -> _Foun
     """A pin that holds one platform's manifest without saying so goes on holding that platform's."""
     images = platforms(client, ref)
     if isinstance(images, (Absent, Unknown)):
-        raise NetworkError(f"pin '{pin.name}': {images.reason}")
+        raise NetworkError(images.reason)
     by_digest = {digest: name for name, digest in images.items()}
     if pin.digest in by_digest:
         return _Found(pin.digest, notes=(f"the manifest of {by_digest[pin.digest]} in index {index.digest}",))
@@ -85,7 +85,7 @@ def _same_kind(pin: ImagePin, ref: str, index: Present, client: Client) -> _Foun
     platform = config.reason.rpartition(" only, not for")[0] if isinstance(config, Absent) else None
     name = platform.rpartition(" ")[2] if platform else getattr(config, "platform", "")
     if name not in images:
-        raise RefError(f"pin '{pin.name}': {ref} has no image for {name or 'the platform of the old digest'}")
+        raise RefError(f"{ref} has no image for {name or 'the platform of the old digest'}")
     return _Found(images[name], platform=name, notes=(f"the manifest of {name} in index {index.digest}",))
 
 
@@ -103,7 +103,7 @@ def _tag_only(pin: ImagePin, tag: str, old: Side, options: Options, client: Clie
     if tag != pin.tag:
         answer = Unknown("offline") if options.offline else look_up(client, f"{pin.image}:{tag}")
         if isinstance(answer, Absent):
-            raise RefError(f"pin '{pin.name}': {answer.reason}")
+            raise RefError(answer.reason)
         if isinstance(answer, Unknown):
             unchecked = (f"that tag {tag} exists ({answer.reason})",)
     changes = (Change("tag", tag),) if tag != pin.tag else ()
@@ -114,7 +114,7 @@ def _tag_only(pin: ImagePin, tag: str, old: Side, options: Options, client: Clie
 
 def _offline(pin: ImagePin, tag: str, digest: str | None, old: Side) -> Move:
     if digest is None:
-        raise NetworkError(f"pin '{pin.name}': the digest of a tag cannot be looked up offline; give the digest")
+        raise NetworkError("the digest of a tag cannot be looked up offline; give the digest")
     changes = [Change("tag", tag)] if tag != pin.tag else []
     changes.append(Change("digest", digest, after="tag"))
     unchecked = ("that the digest exists (offline)",)
@@ -124,7 +124,7 @@ def _offline(pin: ImagePin, tag: str, digest: str | None, old: Side) -> Move:
 
 def _present(answer: Present | Absent | Unknown, pin: ImagePin) -> Present:
     if isinstance(answer, Absent):
-        raise RefError(f"pin '{pin.name}': {answer.reason}")
+        raise RefError(answer.reason)
     if isinstance(answer, Unknown):
-        raise NetworkError(f"pin '{pin.name}': {answer.reason}")
+        raise NetworkError(answer.reason)
     return answer

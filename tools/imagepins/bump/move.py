@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
+from imagepins.errors import RefError
 from imagepins.gitrepo.history import Commit, Relation
 from imagepins.gitrepo.hosting import Hosting
 from imagepins.gitrepo.pulls import PullState
@@ -23,6 +24,10 @@ class Unreadable(Text):
 def known_id(pin: Pin) -> str | None:
     """The id of ``pin``, or None where there is none or what stands there is none."""
     return None if pin.id is None or isinstance(pin.id, Unreadable) else str(pin.id)
+
+
+class Stays(RefError):
+    """Nothing is wrong, but the pin is not to move now; a run over all pins goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +89,8 @@ def identity(side: Side) -> str:
 class Move:
     """What one pin would become. Without ``changes`` it is there already.
 
-    ``track_pull`` makes the pin provisional, ``track_branch`` ends that.
+    ``track_pull`` makes the pin provisional, ``track_branch`` ends that. With
+    ``breaks_alias`` a value that is an alias is written out.
     """
 
     pin: str
@@ -95,6 +101,7 @@ class Move:
     tag: str | None = None
     track_pull: str | None = None
     track_branch: str | None = None
+    breaks_alias: bool = False
     reached_from: str | None = None
     relation: Relation | None = None
     under_path: int | None = None

@@ -40,7 +40,7 @@ def _newest(known: Mapping[Version, Release], pin: PypiPin) -> Release:
         if release.yanked is None and not version.is_prerelease and (version.local or "").startswith(wanted)
     ]
     if not fitting:
-        raise RefError(f"pin '{pin.name}': the index holds no final release of {pin.pypi}; name a version")
+        raise RefError(f"the index holds no final release of {pin.pypi}; name a version")
     return max(fitting, key=lambda release: release.version)
 
 
@@ -67,13 +67,13 @@ def _exact(known: Mapping[Version, Release], text: str, pin: PypiPin) -> Release
         raise RefError(f"'{text}' is not an exact version of {pin.pypi}") from None
     if version not in known:
         latest = ", ".join(str(each) for each in sorted(known)[-5:]) or "nothing"
-        raise RefError(f"pin '{pin.name}': there is no version {text} of {pin.pypi}; the index ends with {latest}")
+        raise RefError(f"there is no version {text} of {pin.pypi}; the index ends with {latest}")
     return known[version]
 
 
 def _offline(pin: PypiPin, ref: str | None, old: Side, options: Options) -> Move:
     if ref is None:
-        raise NetworkError(f"pin '{pin.name}': the newest version cannot be looked up offline; name one")
+        raise NetworkError("the newest version cannot be looked up offline; name one")
     text = ref.strip()
     notes = check_order(pin, old.id, text, options)
     changes = (Change("version", text),) if text != pin.version else ()

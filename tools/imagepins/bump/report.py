@@ -45,7 +45,7 @@ def as_text(outcome: Outcome, root: Path, *, dry_run: bool) -> str:
     blocks = [_table(_headline(move, dry_run=dry_run), _move_lines(move)) for move in proposal.moves]
     if proposal.contents:
         blocks.append(_table("", _impact_lines(outcome, found, root)))
-    blocks += [f"{name}: not moved: {error}" for name, error in outcome.failed]
+    blocks += [f"not moved: {error}" for _, error in outcome.failed]
     return "\n".join(block for block in blocks if block)
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from imagepins.bump.aliases import alias_refusal
 from imagepins.bump.compose import Proposal, compose
-from imagepins.bump.facts import NothingChanged
 from imagepins.bump.gitpin import propose_git
 from imagepins.bump.lookup import GitRequest, git_request, repositories
-from imagepins.bump.move import Move, Options, Side, Unreadable, known_id
+from imagepins.bump.move import Move, Options, Side, Stays, Unreadable, known_id
 from imagepins.bump.move import Request as Request
 from imagepins.bump.others import propose_other
 from imagepins.bump.parallel import parallel
@@ -69,7 +69,7 @@ def propose(
     moves = [_held(pinset, pin, is_lenient=request.is_lenient) for pin in pins.values() if pin.hold]
     todo = [name for name, pin in pins.items() if not pin.hold]
     free = ((name, pins[name]) for name in todo)
-    git = {name: git_request(pin, request.refs[name]) for name, pin in free if isinstance(pin, GitPin)}
+    git = {name: _asked(pinset, pin, request.refs[name]) for name, pin in free if isinstance(pin, GitPin)}
     known = repositories([each for each in git.values() if not each.is_settled], options)
     failed: list[tuple[str, ImagePinsError]] = []
 
@@ -77,19 +77,47 @@ def propose(
         try:
             return _propose(pins[name], request.refs[name], git.get(name), known, options)
         except ImagePinsError as error:
-            return error
+            is_told_in_place = request.is_lenient and isinstance(error, Stays)
+            return error if is_told_in_place else located(error, pinset, pins[name])
 
     for name, found in zip(todo, parallel(attempt, todo, options.stop), strict=True):
         if isinstance(found, Move):
-            moves.append(found)
+            moves.append(replace(found, breaks_alias=options.break_alias))
         elif not request.is_lenient or isinstance(pins[name].id, Unreadable):
             # The file would stay unreadable, so nothing can be rendered from it.
             raise found
-        elif isinstance(found, NothingChanged):
+        elif isinstance(found, Stays):
             moves.append(_skipped(pins[name], f"stays: {found}"))
         else:
             failed.append((name, found))
-    return tuple(moves), tuple(failed)
+    return _settle_aliases(pinset, moves, is_lenient=request.is_lenient), tuple(failed)
+
+
+def located(error: ImagePinsError, pinset: PinSet, pin: Pin) -> ImagePinsError:
+    """The same error, saying which pin it is about and where that stands."""
+    kind = type(error)
+    told = kind.__new__(kind)
+    told.__dict__.update(vars(error))
+    told.__cause__ = error
+    told.args = (f"{pinset.place(pin.name)}: pin '{pin.name}': {error}",)
+    return told
+
+
+def _asked(pinset: PinSet, pin: GitPin, ref: str | None) -> GitRequest:
+    try:
+        return git_request(pin, ref)
+    except ImagePinsError as error:
+        raise located(error, pinset, pin) from error
+
+
+def _settle_aliases(pinset: PinSet, moves: list[Move], *, is_lenient: bool) -> tuple[Move, ...]:
+    """With ``is_lenient`` a pin whose value is another's stays, instead of stopping all."""
+    if not is_lenient:
+        return tuple(moves)
+    refusals = {move.pin: alias_refusal(pinset, move, moves) for move in moves}
+    return tuple(
+        _skipped(pinset.pin(move.pin), f"stays: {reason}") if (reason := refusals[move.pin]) else move for move in moves
+    )
 
 
 def _propose(

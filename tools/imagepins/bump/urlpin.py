@@ -18,13 +18,13 @@ def propose_url(pin: UrlPin, ref: str | None, options: Options) -> Move:
     if url.startswith("file:") and url != pin.url:
         raise RefError(f"{url}: no build can fetch a file of this machine; give an https:// address")
     if options.offline:
-        raise NetworkError(f"pin '{pin.name}': {url} cannot be read offline")
+        raise NetworkError(f"{url} cannot be read offline")
     found = checksum(mirrored(url, options.mirrors))
     pinned = known_id(pin)
     is_changed = pinned is not None and found.sha256 != pinned
     if is_changed and url == pin.url and not options.force:
         raise RefError(
-            f"pin '{pin.name}': {url} now holds another file (sha256 {found.sha256}, pinned {pinned}); "
+            f"{url} now holds another file (sha256 {found.sha256}, pinned {pinned}); "
             "find out why, then say --force to take it"
         )
     changes = [Change("url", url)] if url != pin.url else []

@@ -91,6 +91,7 @@ class GitPin(Pin):
     picks: tuple[Patch, ...] = ()
     reverts: tuple[Patch, ...] = ()
     allow_unreachable: Text | None = None
+    min_age_days: Text | None = None
 
     kind = "git"
     id_key = "commit"

@@ -45,6 +45,7 @@ GIT = Record(
         "picks": Field(ListOf(PATCH), "Commits applied on top of the pinned one, in order."),
         "reverts": Field(ListOf(PATCH), "Commits taken back on top of the pinned one, in order."),
         "allow_unreachable": EXCEPTION,
+        "min_age_days": Field(s.NUMBER, "Days a commit must be old, by its date and by when it was first seen."),
         **COMMON,
     },
 )
