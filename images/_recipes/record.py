@@ -8,6 +8,7 @@ import hashlib
 import re
 import subprocess
 import zipfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import provenance
@@ -38,7 +39,7 @@ def main() -> None:
     if options.bakes is not None:
         record["baked"] = baked(options, libraries)
     if options.archs:
-        record["archs"] = code_objects(options, libraries)
+        record["archs"] = code_objects(options, files.values())
     for path in libraries:
         check_kernel_packs(options, path)
     provenance.write(options.artifact / provenance.IN_ARTIFACT / f"{options.pin}.json", record)
@@ -78,8 +79,12 @@ def artifact_files(artifact: Path) -> list[Path]:
 def wheel_members(wheel: Path) -> dict[str, str]:
     """Checksums of the libraries in a wheel, by member."""
     with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if re.search(r"\.so(\.|$)", name)]
-        return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in names}
+        return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in library_members(archive)}
+
+
+def library_members(archive: zipfile.ZipFile) -> list[str]:
+    """Names of the libraries in a wheel."""
+    return [name for name in archive.namelist() if re.search(r"\.so(\.|$)", name)]
 
 
 def baked(options: argparse.Namespace, libraries: list[Path]) -> list[str]:
@@ -93,13 +98,23 @@ def baked(options: argparse.Namespace, libraries: list[Path]) -> list[str]:
     return stamps
 
 
-def code_objects(options: argparse.Namespace, libraries: list[Path]) -> list[str]:
+def code_objects(options: argparse.Namespace, files: Iterable[Path]) -> list[str]:
     """Architectures that the libraries hold code for. Compressed bundles hide theirs: none found, none asked for."""
     pattern = re.compile(rb"amdgcn-amd-amdhsa--(gfx[0-9a-f]+)")
-    found = {match.decode() for path in libraries for match in pattern.findall(path.read_bytes())}
+    found = {match.decode() for content in library_contents(files) for match in pattern.findall(content)}
     if found and (missing := sorted(set(options.archs) - found)):
         raise provenance.fail(options.pin, f"no code for {' '.join(missing)}, only for {' '.join(sorted(found))}")
     return sorted(found)
+
+
+def library_contents(files: Iterable[Path]) -> Iterator[bytes]:
+    """The content of each library, those in wheels included, one at a time: they may be gigabytes."""
+    for path in files:
+        if ".so" in path.name:
+            yield path.read_bytes()
+        if path.suffix == ".whl":
+            with zipfile.ZipFile(path) as archive:
+                yield from (archive.read(name) for name in library_members(archive))
 
 
 def check_kernel_packs(options: argparse.Namespace, library: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,22 @@ def test_a_tree_replaces_what_is_there_and_writes_through_no_link(helper: Helper
     assert not (root / ".provenance").exists()
     text = (tmp_path / "provenance" / "rdma-core.txt").read_text()
     assert text == f"commit: 62\ndirty: no\naa  {root}/usr/lib/plain\n"
+
+
+@pytest.mark.parametrize(("built", "code"), [(["gfx942", "gfx950"], 0), (["gfx942"], 1)])
+def test_a_wheel_without_code_for_an_architecture_ends_the_build(
+    built: list[str], code: int, helper: Helper, tmp_path: Path
+) -> None:
+    source, artifact = tmp_path / "source", tmp_path / "artifact"
+    artifact.mkdir()
+    git = ["git", "-C", str(source), "-c", "user.name=Test", "-c", "user.email=test@example.org"]
+    run(["git", "init", "--quiet", str(source)])
+    run([*git, "remote", "add", "origin", "https://upstream.example/small.git"])
+    run([*git, "commit", "--quiet", "--allow-empty", "--message", "one"])
+    commit = run([*git, "rev-parse", "HEAD"]).stdout.strip()
+    with zipfile.ZipFile(artifact / "small-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("small/c_ops.so", "".join(f"hipv4-amdgcn-amd-amdhsa--{arch}\0" for arch in built))
+    options = ["--pin", "small", "--commit", commit, "--source", str(source), "--artifact", str(artifact)]
+    done = helper("record", *options, "--archs", "gfx942 gfx950", check=False)
+    assert done.code == code
+    assert ("imagepins: pin small: no code for gfx950, only for gfx942" in done.stderr) is bool(code)
