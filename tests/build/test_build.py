@@ -61,6 +61,15 @@ def test_going_back_builds_nothing_and_moves_the_tag_back(pair: "Project", docke
     assert docker("image", "inspect", "--format", "{{.Id}}", pair.tag("high")) == before
 
 
+def test_a_tag_is_known_again_however_it_is_spelled(pair: "Project") -> None:
+    text = (pair.root / "pins.yaml").read_text()
+    spelled = f"docker.io/library/{pair.tag('low')}"
+    (pair.root / "pins.yaml").write_text(text.replace("template: low.j2", f"template: low.j2\n    tags: ['{spelled}']"))
+    assert pair.run("build").rows[pair.name("low")] == "built"
+    assert set(pair.run("build").rows.values()) == {"present"}
+    assert pair.plan()["low"]["last"]["size"] > 0
+
+
 def test_force_builds_what_is_there(pair: "Project") -> None:
     pair.run("build")
     assert pair.run("build", "--force", f"{pair.prefix}-low").rows == {pair.name("low"): "built"}

@@ -149,7 +149,7 @@ def _why(node: Node, found: Found) -> str:
         return f"cannot be built: {', '.join(unknown)} not known yet, see tools/bump_pin"
     if isinstance(answer, Unknown):
         return "nobody knows whether it is there; a build would stop"
-    if found.local.images.get(node.target.tags[0]):
+    if found.local.tagged(node):
         return "its tag stands for other content"
     return "not in the registry" if isinstance(answer, Absent) else "not built here"
 

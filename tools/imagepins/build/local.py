@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from imagepins.build.labels import CONTENT_HASH, INPUTS
 from imagepins.errors import EngineError
-from imagepins.plan.graph import Node
+from imagepins.plan.graph import Node, normal
 from imagepins.process import ProcessFailed, run
 
 _FORMAT = "{{json .Id}}\t{{json .RepoTags}}\t{{json .RepoDigests}}\t{{json .Config.Labels}}\t{{json .Size}}"
+_HARMLESS = re.compile(r"no such image|not found|^warning", re.IGNORECASE)
 _AT_ONCE = 500
 """References in one call of the client, far below what a command line may hold."""
 
@@ -32,23 +33,27 @@ class LocalImage:
 
 @dataclass(frozen=True)
 class Local:
-    """What the local engine holds of the asked references."""
+    """What the local engine holds of the asked references, by their full names."""
 
     images: Mapping[str, LocalImage]
 
     def built(self, node: Node) -> LocalImage | None:
         """The image with this node's content, or None."""
-        found = self.images.get(node.content_tag)
+        found = self.images.get(normal(node.content_tag))
         return found if found and found.labels.get(CONTENT_HASH) == node.content else None
 
     def missing_tags(self, node: Node) -> list[str]:
         """Tags that do not stand for the node's content yet, though it is there."""
         built = self.built(node)
-        return [tag for tag in node.target.tags if built and self.images.get(tag) != built]
+        return [tag for tag in node.target.tags if built and self.images.get(normal(tag)) != built]
+
+    def tagged(self, node: Node) -> LocalImage | None:
+        """The image that has the node's first tag, whatever its content, or None."""
+        return self.images.get(normal(node.target.tags[0]))
 
     def last_inputs(self, node: Node) -> dict[str, str] | None:
         """Inputs of the image that has the node's tag now, or None."""
-        found = self.images.get(node.target.tags[0])
+        found = self.tagged(node)
         try:
             return dict(json.loads(found.labels[INPUTS])) if found else None
         except (KeyError, ValueError, TypeError):
@@ -74,13 +79,13 @@ def _inspect(refs: list[str]) -> dict[str, LocalImage]:
         done = run(["docker", "image", "inspect", "--format", _FORMAT, *refs], timeout=60, check=False)
     except ProcessFailed as error:
         raise EngineError(f"{error}; run tools/engine status") from error
-    problems = [line for line in done.stderr.splitlines() if line.strip() and "No such image" not in line]
+    problems = [line for line in done.stderr.splitlines() if line.strip() and not _HARMLESS.search(line)]
     if problems and done.code != 0:
         raise EngineError(f"the Docker engine did not answer: {problems[0].strip()}; run tools/engine status")
     images: dict[str, LocalImage] = {}
     for line in filter(str.strip, done.stdout.splitlines()):
         identity, tags, digests, labels, size = (json.loads(part) for part in line.split("\t"))
-        images |= dict.fromkeys(tags or (), LocalImage(identity, tuple(digests or ()), labels or {}, size))
+        images |= dict.fromkeys(map(normal, tags or ()), LocalImage(identity, tuple(digests or ()), labels or {}, size))
     return images
 
 
@@ -93,7 +98,7 @@ def disk_sizes(refs: Iterable[str]) -> dict[str, int]:
     argv = ["docker", "image", "ls", *filters, "--format", "{{.Repository}}:{{.Tag}}\t{{.Size}}"]
     done = run(argv, timeout=60, check=False)
     rows = (line.partition("\t") for line in done.stdout.splitlines())
-    return {name: size for name, _, text in rows if (size := _bytes(text)) is not None}
+    return {normal(name): size for name, _, text in rows if (size := _bytes(text)) is not None}
 
 
 def _bytes(text: str) -> int | None:

@@ -21,7 +21,7 @@ from imagepins.build.secrets import build_secrets
 from imagepins.build.state import LastBuild, read_state, write_state
 from imagepins.build.workspace import Workspace
 from imagepins.errors import UsageError
-from imagepins.plan.graph import Node, ancestors
+from imagepins.plan.graph import Node, ancestors, normal
 from imagepins.registry.answers import Present
 
 
@@ -141,4 +141,4 @@ def _result(job: Job, settings: Settings, node: Node, outcome: Outcome | None, s
         message = describe_failure(job.pinset, job.root, node, outcome, log)
         return Result(node, FAILED, outcome=outcome, message=message)
     ref = settings.destination.content_ref(node) if settings.push else node.content_tag
-    return Result(node, BUILT, ref or "", outcome.digest, sizes.get(node.content_tag), outcome)
+    return Result(node, BUILT, ref or "", outcome.digest, sizes.get(normal(node.content_tag)), outcome)
