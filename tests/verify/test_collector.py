@@ -226,6 +226,21 @@ def test_import_that_prints_or_exits_does_not_disturb_the_answer(
     assert leaver["error"] == "SystemExit: 3"
 
 
+def test_wanted_texts_are_read_however_many_version_files_there_are(
+    collect: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    for number in range(500):
+        (tmp_path / f"a{number}").mkdir()
+        (tmp_path / f"a{number}/VERSION").write_text("1.0\n")
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch/version.py").write_text("git_version = ''\n")
+
+    texts = collect(texts=["/torch/version.py"])["texts"]
+
+    assert f"{tmp_path}/torch/version.py" in texts
+    assert len(texts) == 201
+
+
 def test_environment_that_is_no_utf_8_is_told_with_escapes(collect: Callable[..., dict[str, Any]]) -> None:
     document = collect(env={"ODD": os.fsdecode(b"a\xffb")})
 

@@ -45,7 +45,8 @@ def collect(request: dict[str, Any], document: dict[str, Any]) -> None:
     document["packages"] = dpkg_packages(request["packages"])
     document["distributions"] = distributions(found.distributions, request["distributions"])
     document["programs"] = programs(request["programs"])
-    document["texts"] = {shown(path): read_text(path) for path in found.texts[:TEXTS]}
+    texts = [*found.texts[:TEXTS], *found.statements[:TEXTS]]
+    document["texts"] = {shown(path): read_text(path) for path in texts}
     asked = start_questions(request, found.texts)
     document["records"] = read_records(request["records"])
     statuses: list[Child] = []

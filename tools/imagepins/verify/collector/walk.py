@@ -27,6 +27,7 @@ class Found:
         self.distributions: list[str] = []
         self.checkouts: list[str] = []
         self.texts: list[str] = []
+        self.statements: list[str] = []
         self.unreadable: list[str] = []
         self.entries = 0
         self.is_cut = False
@@ -54,13 +55,14 @@ class Found:
             self.checkouts.append(entry.path)
         elif name.endswith(".egg-info"):
             self.distributions.append(entry.path)
-        is_wanted = name in self._text_names and entry.path.endswith(self._texts)
-        if is_wanted or (("ersion" in name or "ERSION" in name) and STATED.match(name)):
+        if name in self._text_names and entry.path.endswith(self._texts):
             self.texts.append(entry.path)
+        elif ("ersion" in name or "ERSION" in name) and STATED.match(name):
+            self.statements.append(entry.path)
 
     def cut(self) -> Found:
         """Sort, and keep a hostile image from making the answer endless."""
-        for paths in (self.libraries, self.objects, self.distributions, self.checkouts, self.texts):
+        for paths in (self.libraries, self.objects, self.distributions, self.checkouts, self.texts, self.statements):
             paths.sort()
             self.is_cut = self.is_cut or len(paths) > KEPT
             del paths[KEPT:]
