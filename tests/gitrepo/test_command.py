@@ -19,6 +19,7 @@ from imagepins.errors import NetworkError
 from imagepins.gitrepo import command
 from imagepins.gitrepo.cache import Repository, commits_of, default_branch, fetch_commit, fetch_refs, open_repository
 from imagepins.gitrepo.command import environment, git_remote, last_words
+from imagepins.gitrepo.history import describe_commits, log
 from imagepins.gitrepo.trees import read_file
 
 MAIN = ["refs/heads/main"]
@@ -255,6 +256,27 @@ def test_refused_ssh_connection_is_told(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("GIT_SSH_COMMAND", str(tmp_path / "ssh"))
     with pytest.raises(NetworkError, match=said):
         fetch_refs(open_repository("git@h.example:o/r.git", {}, tmp_path / "cache"), MAIN)
+
+
+def test_habits_of_the_user_do_not_change_what_is_read(
+    new_upstream: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    up = new_upstream()
+    up.commit("first: é", f="1")
+    signed = up.git("cat-file", "commit", "HEAD").replace("\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n x\n\n", 1)
+    up.git("update-ref", "HEAD", up.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=f"{signed}\n"))
+    (tmp_path / "gpg").write_text("#!/bin/sh\necho 'gpg: Good signature' >&2\n")
+    (tmp_path / "gpg").chmod(0o755)
+    (tmp_path / "gitconfig").write_text(
+        f"[log]\n\tshowSignature = true\n[gpg]\n\tprogram = {tmp_path}/gpg\n[color]\n\tui = always\n"
+        "[i18n]\n\tlogOutputEncoding = latin1\n[diff]\n\tnoprefix = true\n[fetch]\n\tprune = true\n\tpruneTags = true\n"
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    found = open_repository(up.url, {}, tmp_path / "cache")
+    fetch_refs(found, MAIN)
+    tip = commits_of(found, MAIN)["refs/heads/main"] or ""
+    assert describe_commits(found, [tip])[tip].subject == "first: é"
+    assert [commit.sha for commit in log(found, f"{tip}~0", tip)] == []
 
 
 def test_environment_says_no_to_every_prompt() -> None:

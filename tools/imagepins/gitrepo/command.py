@@ -49,6 +49,9 @@ _SETTINGS = (
     "fetch.recurseSubmodules=false",
     "fetch.writeCommitGraph=false",
     "fetch.showForcedUpdates=false",
+    # What would come between the fields of a log, or in letters we do not read.
+    "log.showSignature=false",
+    "i18n.logOutputEncoding=UTF-8",
     f"http.lowSpeedTime={STALL_SECONDS}",
     "http.lowSpeedLimit=100",
     "advice.graftFileDeprecated=false",

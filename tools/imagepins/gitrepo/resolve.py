@@ -187,9 +187,9 @@ def _what(wanted: Wanted) -> str:
         "tag": f"tag {wanted.value}",
         "pull": f"pull {wanted.value}",
         "head": "a default branch",
-        "short": f"a branch, a tag or a commit {wanted.value}",
+        "short": f"branch, tag or commit {wanted.value}",
     }
-    return nouns.get(wanted.kind, f"a branch or tag {wanted.value}")
+    return nouns.get(wanted.kind, f"branch or tag {wanted.value}")
 
 
 def _way_out(resolved: Resolved) -> str:
