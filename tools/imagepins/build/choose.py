@@ -59,7 +59,7 @@ def find(nodes: Sequence[Node], destination: Destination, *, push: bool) -> Foun
         require_engine()
         local = look(nodes)
     asked = [node for node in nodes if not local.built(node)]
-    refs = {node.name: ref for node in asked if (ref := destination.content_ref(node))}
+    refs = {node.name: ref for node in asked if (ref := destination.asked_for(node, push=push))}
     if not refs:
         return Found(local)
     from imagepins.build.remote import ask

@@ -41,7 +41,7 @@ def forecast(
 ) -> list[Forecast]:
     """What a build of ``wanted`` would do, in its order. Neither engine nor registry has to answer."""
     local, engine = _local(nodes)
-    refs = {node.name: ref for node in nodes if (ref := place.content_ref(node))}
+    refs = {node.name: ref for node in nodes if (ref := place.asked_for(node))}
     answers: dict[str, Answer] = {}
     if refs:
         from imagepins.build.remote import ask

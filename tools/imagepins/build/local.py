@@ -91,7 +91,7 @@ def _inspect(refs: list[str]) -> dict[str, LocalImage]:
 
 def disk_sizes(refs: Iterable[str]) -> dict[str, int]:
     """Bytes that images take on the engine's disk, layers unpacked; what ``docker image ls`` shows of them."""
-    filters = [part for ref in refs for part in ("--filter", f"reference={ref}")]
+    filters = [part for ref in refs for part in ("--filter", f"reference={_familiar(ref)}")]
     if not filters:
         return {}
     # Without a filter the engine sums up the layers of all images it has, which takes seconds.
@@ -99,6 +99,11 @@ def disk_sizes(refs: Iterable[str]) -> dict[str, int]:
     done = run(argv, timeout=60, check=False)
     rows = (line.partition("\t") for line in done.stdout.splitlines())
     return {normal(name): size for name, _, text in rows if (size := _bytes(text)) is not None}
+
+
+def _familiar(ref: str) -> str:
+    """A reference as the engine shows it, without what Docker adds by itself."""
+    return normal(ref).removeprefix("docker.io/").removeprefix("library/")
 
 
 def _bytes(text: str) -> int | None:

@@ -21,7 +21,7 @@ def to_list(
     unknown revision, NetworkError where the registry's answer stays open.
     """
     chosen = [node for node in nodes if node.name in wanted]
-    refs = {node.name: ref for node in nodes if (ref := place.content_ref(node))}
+    refs = {node.name: ref for node in nodes if (ref := place.asked_for(node))}
     if since is None and not refs:
         return chosen
     before = hashes_at(root, pins_name, since) if since is not None else {node.name: node.content for node in chosen}

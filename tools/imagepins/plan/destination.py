@@ -22,6 +22,13 @@ class Destination:
         """The reference that stands for the node's content in the registry, or None."""
         return self.place(node.content_tag)
 
+    def asked_for(self, node: Node, *, push: bool = False) -> str | None:
+        """The reference that a registry is asked for: none unless a registry was named, or for a push.
+
+        A build that nobody told of a registry needs no network for it, even if its tags name one.
+        """
+        return self.content_ref(node) if self.prefix or push else None
+
     def refs(self, node: Node) -> list[str]:
         """All references of the node in the registry. Raises UsageError where there is no registry for one."""
         placed = [(tag, self.place(tag)) for tag in (*node.target.tags, node.content_tag)]
