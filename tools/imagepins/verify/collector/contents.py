@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LITERALS = 64
+SEARCHED = 32_000_000
 # Compilers put string literals into .rodata; what else is large holds tables, kernels or whole precompiled headers.
 OTHER_SECTION_LIMIT = 1_000_000
 # Kernels and unwinding tables hold hundreds of megabytes and none of the literals that are looked for.
@@ -23,12 +24,13 @@ SKIPPED = re.compile(
 def literals(elf: Elf, patterns: dict[str, str]) -> dict[str, list[str]]:
     """What each pattern finds in the data sections (the whole file where it has no section table).
 
-    The first group of a pattern is the literal; patterns see a NUL before the first byte and after the last.
+    The first group of a pattern is the literal; patterns see a NUL before the first byte and after the last. Of what
+    is larger than any section of literals, only the beginning is searched.
     """
     found: dict[str, list[str]] = {name: [] for name in patterns}
     compiled = {name: re.compile(pattern.encode()) for name, pattern in patterns.items()}
     for offset, size in _data_ranges(elf):
-        block = b"\0" + elf.data[offset : offset + size] + b"\0"
+        block = b"\0" + elf.data[offset : offset + min(size, SEARCHED)] + b"\0"
         for name, pattern in compiled.items():
             for match in pattern.finditer(block):
                 text = match.group(1)[:200].decode("utf-8", "backslashreplace")
@@ -75,5 +77,5 @@ def is_code_section(name: str) -> bool:
 
 def _mentioned(elf: Elf) -> Iterator[str]:
     for offset, size in _data_ranges(elf):
-        for match in TRIPLE.finditer(elf.data[offset : offset + size]):
+        for match in TRIPLE.finditer(elf.data, offset, offset + size):
             yield match.group(1).decode()
