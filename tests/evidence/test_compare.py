@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -357,10 +358,37 @@ def test_interference_rows_may_hold_both_sides_or_latencies(compare: Run, write:
 
 def test_interference_rows_of_one_side_and_broken_rows_are_said(compare: Run, write: Write) -> None:
     base = write("a.jsonl", {**INTERFERENCE, "slowdown_percent": CALM}, {**INTERFERENCE, "slowdown_percent": None})
-    other = write("b.jsonl", {**INTERFERENCE, "blocks": 64, "slowdown_percent": CALM})
-    out = compare(base, other).out
-    assert "M 1024, h2d, 256 blocks: measured on one side only" in out
-    assert "a:2: row has neither" in out
+    rows = [{**INTERFERENCE, "blocks": blocks, "slowdown_percent": CALM} for blocks in (256, 64)]
+    out = compare(base, write("b.jsonl", *rows)).out
+    assert "M 1024, h2d, 64 blocks: measured on one side only" in out
+    assert f"{base}:2: row has neither" in out
+
+
+def test_interference_without_a_row_of_both_sides_is_refused(compare: Run, write: Write, sglang_record: Record) -> None:
+    rows = write("rows.jsonl", {**INTERFERENCE, "slowdown_percent": CALM})
+    for argv in ([rows], [rows, write("runs.jsonl", sglang_record())]):
+        result = compare(*argv, "--fail-if", "p99 > 50%")
+        assert (result.code, result.out) == (2, "")
+        assert "no row was measured on both sides" in result.err
+
+
+def test_interference_reads_every_file_of_a_folder(compare: Run, write: Write) -> None:
+    files = [
+        write(f"{side}/{blocks}.jsonl", {**INTERFERENCE, "blocks": blocks, "slowdown_percent": CALM})
+        for side in ("base", "other")
+        for blocks in (256, 64)
+    ]
+    found = compare(files[0].parent, files[-1].parent, "--json").json()
+    assert [row["blocks"] for row in found["rows"]] == ["256", "64"]
+
+
+def test_a_pipe_is_read_as_a_file_is(compare: Run, story: Story) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w") as pipe:
+        pipe.write(story("rccl-2.30.7-cap256").read_text())
+    result = compare(f"base=/dev/fd/{reader}", story("rccl-2.30.7-cap64"))
+    os.close(reader)
+    assert changes(result.out) == ["+5.2 %", "+1.1 %", "-7.6 %", "-9.3 %", "-22.2 %"]
 
 
 @pytest.mark.parametrize(("limit", "code"), [("p99 > 50%", 0), ("p99 > 3%", 1), ("p99_itl_ms > 3%", 2)])

@@ -5,6 +5,7 @@ import textwrap
 from pathlib import Path
 
 from imagepins.evidence.figures.interference import compare_interference
+from imagepins.evidence.figures.sides import Source
 from imagepins.pins.load import loads
 
 PINS = """\
@@ -34,6 +35,6 @@ def test_the_recipe_of_the_reference_is_a_recipe(repository: Path) -> None:
 
 def test_the_row_of_the_reference_is_a_row(repository: Path) -> None:
     row = block(repository, "json")
-    found = compare_interference([("base", row), ("other", row)])
+    found = compare_interference([Source(name, (("rows.jsonl", row),)) for name in ("base", "other")])
     assert found.rows[0].base == (3.7, 46.2, 455.0)
     assert found.remarks[0].startswith("base, M 1024, h2d, 256 blocks: +3.7 % median looks fine")

@@ -12,6 +12,7 @@ from imagepins.errors import UsageError
 if TYPE_CHECKING:
     from imagepins.evidence.figures.comparison import Comparison
     from imagepins.evidence.figures.limits import Limit
+    from imagepins.evidence.figures.sides import Source
 
 
 @click.command()
@@ -52,13 +53,14 @@ def compare(
     from imagepins.evidence.figures.interference import is_interference
     from imagepins.evidence.figures.metrics import HEADLINE
 
-    if is_interference(sides.read_text(sides.locate(sources[0])[1][0])):
+    read = [sides.open_source(each) for each in sources]
+    if is_interference(read[0]):
         if by or warmup or drop or keep or figures or svg:
             raise UsageError("rows of interference are compared as they stand; only --json and --fail-if apply to them")
-        return _compare_interference(sources, limits, as_json=as_json)
+        return _compare_interference(read, limits, as_json=as_json)
     wanted = limiting.parse_limits(limits)
     rule = sides.Rule(warmup, tuple(map(_field_glob, drop)), tuple(map(_field_glob, keep)))
-    found, flaws = sides.make_sides([sides.read_source(each) for each in sources], by=by, rule=rule)
+    found, flaws = sides.make_sides([sides.parse_source(each) for each in read], by=by, rule=rule)
     names = comparing.check_figures(figures) or HEADLINE
     result = comparing.compare_sides(found, metrics=names, force=force, flaws=flaws)
     return show_comparison(result, wanted, svg=svg, title=title, as_json=as_json)
@@ -79,14 +81,12 @@ def show_comparison(
     return tell_broken(broken)
 
 
-def _compare_interference(sources: Sequence[str], limits: Sequence[str], *, as_json: bool) -> int:
+def _compare_interference(sources: "Sequence[Source]", limits: Sequence[str], *, as_json: bool) -> int:
     from imagepins.evidence.figures import interference as rows
     from imagepins.evidence.figures.limits import broken_slowdowns, parse_slowdown_limits
-    from imagepins.evidence.figures.sides import locate, read_text
 
     wanted = parse_slowdown_limits(limits)
-    located = [locate(each) for each in sources]
-    found = rows.compare_interference([(name, read_text(paths[0])) for name, paths in located])
+    found = rows.compare_interference(sources)
     broken = broken_slowdowns(found, wanted)
     show(rows.interference_json(found, broken) if as_json else rows.interference_markdown(found))
     return tell_broken(broken)

@@ -14,6 +14,7 @@ from typing import Any
 from imagepins.errors import UsageError
 from imagepins.evidence.figures.comparison import signed
 from imagepins.evidence.figures.records import iter_objects
+from imagepins.evidence.figures.sides import Source
 from imagepins.markup import inert, markdown_table
 
 FINE_PERCENT = 10.0
@@ -44,27 +45,32 @@ class Interference:
     remarks: tuple[str, ...]
 
 
-def is_interference(text: str) -> bool:
-    """Whether the first object of ``text`` is a row of this shape rather than a run of a serving benchmark."""
-    first = next((item for _, item in iter_objects(text) if isinstance(item, dict)), {})
+def is_interference(source: Source) -> bool:
+    """Whether the first object of ``source`` is a row of this shape rather than a run of a serving benchmark."""
+    objects = (item for _, text in source.texts for _, item in iter_objects(text) if isinstance(item, dict))
+    first = next(objects, {})
     return {"direction", "blocks"} <= first.keys()
 
 
-def compare_interference(files: Sequence[tuple[str, str]]) -> Interference:
-    """Join the rows of one file with both sides, or of two files (name, text), by shape. Raises UsageError."""
-    if not 1 <= len(files) <= 2:
+def compare_interference(sources: Sequence[Source]) -> Interference:
+    """Join the rows of one source with both sides, or of two sources, by shape.
+
+    Raises UsageError where no shape was measured on both sides.
+    """
+    if not 1 <= len(sources) <= 2:
         raise UsageError("interference rows are compared from one file with both sides, or from two files")
     measured: dict[str, dict[Key, list[Slowdown]]] = {"baseline": {}, "candidate": {}}
     flaws: list[str] = []
-    for side, (file, text) in zip(("baseline", "candidate"), files, strict=False):
-        _collect(measured, side, file, text, both=len(files) == 1, flaws=flaws)
+    for side, source in zip(("baseline", "candidate"), sources, strict=False):
+        for file, text in source.texts:
+            _collect(measured, side, file, text, both=len(sources) == 1, flaws=flaws)
     base, other = ({key: _mean(values) for key, values in measured[side].items()} for side in ("baseline", "candidate"))
     rows = tuple(Row(key, base.get(key), other.get(key)) for key in {**base, **other})
-    if not rows:
-        raise UsageError("\n".join(["no usable row", *flaws]))
-    names = [name for name, _ in files] if len(files) == 2 else ["baseline", "candidate"]
-    tails = [sentence for row in rows for sentence in _hidden(row, names)]
     lacking = [f"{_shape(row)}: measured on one side only" for row in rows if row.base is None or row.other is None]
+    if len(lacking) == len(rows):
+        raise UsageError("\n".join(["nothing to compare: no row was measured on both sides", *lacking, *flaws]))
+    names = [source.name for source in sources] if len(sources) == 2 else ["baseline", "candidate"]
+    tails = [sentence for row in rows for sentence in _hidden(row, names)]
     return Interference(names[0], names[1], rows, (*tails, *lacking, *flaws))
 
 

@@ -17,6 +17,14 @@ BY_FILE = "file"
 
 
 @dataclass(frozen=True)
+class Source:
+    """The files of one side, each with its text. They are read once: a pipe gives its content only once."""
+
+    name: str
+    texts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Side:
     """Runs that are averaged together; ``notes`` tell what was left out or looks odd."""
 
@@ -48,15 +56,20 @@ def locate(argument: str) -> tuple[str, list[Path]]:
     return name or path.stem, paths
 
 
-def read_source(argument: str) -> tuple[str, Parsed]:
-    """The name and content of one side as typed (see ``locate``). Raises UsageError."""
+def open_source(argument: str) -> Source:
+    """Read the files of one side as typed (see ``locate``). Raises UsageError."""
     name, paths = locate(argument)
-    parsed = [parse_runs(read_text(path), file=str(path)) for path in paths]
+    return Source(name, tuple((str(path), read_text(path)) for path in paths))
+
+
+def parse_source(source: Source) -> tuple[str, Parsed]:
+    """The name and the runs of one side."""
+    parsed = [parse_runs(text, file=file) for file, text in source.texts]
     runs = [run for one in parsed for run in one.runs]
-    if len(paths) > 1:
+    if len(source.texts) > 1:
         # Files of --save-result are named by load first and time last, so their names do not give the order of runs.
         runs.sort(key=lambda run: str(run.fields.get("date", "")))
-    return name, Parsed(tuple(runs), tuple(flaw for one in parsed for flaw in one.flaws))
+    return source.name, Parsed(tuple(runs), tuple(flaw for one in parsed for flaw in one.flaws))
 
 
 def read_text(path: Path) -> str:

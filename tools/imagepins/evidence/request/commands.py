@@ -107,9 +107,9 @@ def _comparison(files: Sequence[str]) -> str:
         return ""
     from imagepins.evidence.figures.comparison import compare_sides
     from imagepins.evidence.figures.report import comparison_markdown
-    from imagepins.evidence.figures.sides import Rule, make_sides, read_source
+    from imagepins.evidence.figures.sides import Rule, make_sides, open_source, parse_source
 
-    sides, flaws = make_sides([read_source(each) for each in files], by=None, rule=Rule())
+    sides, flaws = make_sides([parse_source(open_source(each)) for each in files], by=None, rule=Rule())
     return comparison_markdown(compare_sides(sides, flaws=flaws))
 
 
