@@ -1,18 +1,17 @@
 """One registry request → its answer, logged in as asked and tried again while the registry is busy."""
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from types import TracebackType
-from typing import Any
 
 import requests
 
 from imagepins.gitrepo.url import mirrored
 from imagepins.registry.answers import Absent, Unknown
 from imagepins.registry.auth import TIMEOUT, NotAuthorised, authorisation
+from imagepins.registry.documents import mapping, parsed
 from imagepins.registry.reference import Reference
 
 TRIES = 4
@@ -104,7 +103,9 @@ class Client:
 
     def _request(self, method: str, url: str, headers: Mapping[str, str]) -> Reply:
         deadline = time.monotonic() + WHOLE_SECONDS
-        with self._session.request(method, url, headers=headers, timeout=TIMEOUT, stream=True) as answer:
+        # With no auth of its own, requests would put that of ~/.netrc in the place of the token.
+        sent = self._session.request(method, url, headers=headers, timeout=TIMEOUT, stream=True, auth=_as_it_is)
+        with sent as answer:
             body = bytearray()
             for part in answer.iter_content(1 << 16):
                 body += part
@@ -128,19 +129,19 @@ class Client:
         return Unknown(f"{reference.registry} answers {reply.status_text}, not as a registry does")
 
 
+def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
 def _error_codes(reply: Reply) -> set[str]:
-    try:
-        document: Any = json.loads(reply.body)
-    except ValueError:
-        return set()
-    errors = document.get("errors") if isinstance(document, dict) else None
+    errors = mapping(parsed(reply.body)).get("errors")
     return {str(each.get("code")) for each in errors if isinstance(each, dict)} if isinstance(errors, list) else set()
 
 
 def _pause(reply: Reply, attempt: int) -> float:
     """Seconds to wait: what Retry-After says (a number or a date), else twice as long each time."""
     asked = reply.headers.get("Retry-After", "")
-    if asked.isdigit():
+    if asked.isascii() and asked.isdigit():
         return float(asked)
     try:
         return max(0.0, parsedate_to_datetime(asked).timestamp() - time.time())

@@ -1,22 +1,26 @@
 """Image refs → digests and configs. Attestations in an index are never taken for a platform's image."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from imagepins.registry.answers import Absent, Answer, ImageConfig, Present, Unknown
 from imagepins.registry.client import Client, Reply
+from imagepins.registry.documents import (
+    INDEX_TYPES,
+    MANIFEST_TYPES,
+    config_digest,
+    digest_of,
+    images,
+    is_digest,
+    is_index,
+    labels,
+    parsed,
+)
+from imagepins.registry.documents import (
+    platform as platform_of,
+)
 from imagepins.registry.reference import Reference, parse_reference
 
-INDEX_TYPES = (
-    "application/vnd.oci.image.index.v1+json",
-    "application/vnd.docker.distribution.manifest.list.v2+json",
-)
-MANIFEST_TYPES = (
-    "application/vnd.oci.image.manifest.v1+json",
-    "application/vnd.docker.distribution.manifest.v2+json",
-)
 DEFAULT_PLATFORM = "linux/amd64"
 
 
@@ -45,8 +49,7 @@ def read_config(client: Client, ref: str, *, platform: str = DEFAULT_PLATFORM) -
     config = _config(client, reference, manifest)
     if isinstance(config, (Absent, Unknown)):
         return config
-    labels = (config.get("config") or {}).get("Labels") or {}
-    return ImageConfig(digest, _platform(config), labels, config)
+    return ImageConfig(digest, platform_of(config), labels(config), config)
 
 
 def platforms(client: Client, ref: str) -> Mapping[str, str] | Absent | Unknown:
@@ -56,10 +59,10 @@ def platforms(client: Client, ref: str) -> Mapping[str, str] | Absent | Unknown:
     if isinstance(found, (Absent, Unknown)):
         return found
     digest, document = found
-    if _is_index(document):
-        return {_platform(each["platform"]): each["digest"] for each in _images(document)}
+    if is_index(document):
+        return images(document)
     config = _config(client, reference, document)
-    return config if isinstance(config, (Absent, Unknown)) else {_platform(config): digest}
+    return config if isinstance(config, (Absent, Unknown)) else {platform_of(config): digest}
 
 
 def _head(client: Client, reference: Reference) -> Answer:
@@ -68,12 +71,12 @@ def _head(client: Client, reference: Reference) -> Answer:
         return answer
     media_type = answer.headers.get("Content-Type", "").partition(";")[0]
     digest = answer.headers.get("Docker-Content-Digest")
-    if digest is None:
+    if digest is None or not is_digest(digest):
         found = _get(client, reference, reference.wanted)
         if isinstance(found, (Absent, Unknown)):
             return found
         digest, document = found
-        return Present(digest, media_type, _is_index(document))
+        return Present(digest, media_type, is_index(document))
     if reference.digest and digest != reference.digest:
         return Unknown(f"{reference.registry} answers {digest} when asked for {reference.digest}")
     return Present(digest, media_type, media_type in INDEX_TYPES)
@@ -86,8 +89,8 @@ def _manifest_of(
     if isinstance(found, (Absent, Unknown)):
         return found
     digest, document = found
-    if _is_index(document):
-        known = {_platform(each["platform"]): each["digest"] for each in _images(document)}
+    if is_index(document):
+        known = images(document)
         chosen = next((known[name] for name in known if _fits(name, platform)), None)
         if chosen is None:
             return Absent(f"{reference} has no image for {platform}, only for {', '.join(known) or 'none'}")
@@ -95,14 +98,14 @@ def _manifest_of(
     config = _config(client, reference, document)
     if isinstance(config, (Absent, Unknown)):
         return config
-    if not _fits(_platform(config), platform):
-        return Absent(f"{reference} is an image for {_platform(config)} only, not for {platform}")
+    if not _fits(platform_of(config), platform):
+        return Absent(f"{reference} is an image for {platform_of(config)} only, not for {platform}")
     return digest, document
 
 
 def _config(client: Client, reference: Reference, manifest: Mapping[str, Any]) -> Mapping[str, Any] | Absent | Unknown:
-    digest = str((manifest.get("config") or {}).get("digest", ""))
-    if not digest:
+    digest = config_digest(manifest)
+    if digest is None:
         return Unknown(f"{reference}: the manifest names no config (media type {manifest.get('mediaType')})")
     answer = client.ask("GET", reference, f"blobs/{digest}")
     if isinstance(answer, (Absent, Unknown)):
@@ -114,39 +117,17 @@ def _get(client: Client, reference: Reference, wanted: str) -> tuple[str, Mappin
     answer = client.ask("GET", reference, f"manifests/{wanted}", INDEX_TYPES + MANIFEST_TYPES)
     if isinstance(answer, (Absent, Unknown)):
         return answer
-    digest = wanted if wanted.startswith("sha256:") else _digest(answer.body)
+    digest = wanted if wanted.startswith("sha256:") else digest_of(answer.body)
     document = _checked(answer, digest, reference)
     return document if isinstance(document, Unknown) else (digest, document)
 
 
 def _checked(answer: Reply, digest: str, reference: Reference) -> Mapping[str, Any] | Unknown:
     """The document, once its bytes are what ``digest`` says."""
-    if _digest(answer.body) != digest:
+    if digest_of(answer.body) != digest:
         return Unknown(f"{reference.registry} sent something else than {digest}")
-    try:
-        document: Any = json.loads(answer.body)
-    except ValueError:
-        document = None
-    return document if isinstance(document, dict) else Unknown(f"{reference.registry} sent no JSON for {digest}")
-
-
-def _digest(content: bytes) -> str:
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"
-
-
-def _is_index(document: Mapping[str, Any]) -> bool:
-    return document.get("mediaType") in INDEX_TYPES or "manifests" in document
-
-
-def _images(index: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Entries that are images: buildx adds attestations whose platform is ``unknown/unknown``."""
-    entries = [each for each in index.get("manifests", ()) if isinstance(each.get("platform"), dict)]
-    return [each for each in entries if "unknown" not in _platform(each["platform"])]
-
-
-def _platform(document: Mapping[str, Any]) -> str:
-    parts = [document.get("os", ""), document.get("architecture", ""), document.get("variant", "")]
-    return "/".join(str(part) for part in parts if part)
+    document = parsed(answer.body)
+    return Unknown(f"{reference.registry} sent no JSON for {digest}") if document is None else document
 
 
 def _fits(found: str, wanted: str) -> bool:

@@ -152,7 +152,7 @@ def _from_registry(ref: str, local: RefError) -> Snapshot:
 
 def _layer_sizes(client: Client, ref: str, digest: str) -> list[int]:
     from imagepins.registry.client import Reply
-    from imagepins.registry.images import MANIFEST_TYPES
+    from imagepins.registry.documents import MANIFEST_TYPES
     from imagepins.registry.reference import parse_reference
 
     reply = client.ask("GET", parse_reference(ref), f"manifests/{digest}", MANIFEST_TYPES)
