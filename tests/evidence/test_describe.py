@@ -72,6 +72,7 @@ def project(tmp_path: Path, new_upstream: Callable[..., Any]) -> Project:
     upstream.git("commit", "--quiet", "--amend", "--no-edit")
     new = upstream.sha("HEAD")
     upstream.git("update-ref", "refs/pull/9/head", "HEAD")
+    upstream.git("update-ref", "refs/heads/main", old)
     home = new_upstream("project")
     home.commit_files(
         "start", {"pins.yaml": PINS.format(url=upstream.url, commit=old), "Dockerfile.j2": "FROM x\n[[[ pin_args ]]]\n"}
@@ -106,6 +107,14 @@ def test_the_body_tells_what_moves_why_and_what_that_touches(described: Describe
     assert "to be reviewed by 2027-01-31" in body
     assert "- rccl: lib/sub none → abababababab" in body
     assert "Not verified: `base/default`." in body
+
+
+def test_the_body_tells_when_a_pin_becomes_final(described: Describe, project: Project) -> None:
+    upstream = project[0].parent.parent / "rccl"
+    run(["git", "update-ref", "refs/heads/main", project[2]], cwd=upstream)
+    body = described()
+    assert "rccl follows main from now on (pull 9 was merged (merge) as" in body
+    assert "until that is merged" not in body
 
 
 def test_subjects_from_outside_inject_nothing(described: Describe) -> None:

@@ -159,7 +159,10 @@ def _provisional(pinset: PinSet, moves: Sequence[Move]) -> Iterable[str]:
         pin = pinset.pin(move.pin)
         review = f", to be reviewed by {pin.review_by}" if pin.review_by else ""
         if isinstance(pin, GitPin):
-            if pin.track and pin.track.pull:
+            if move.track_branch:
+                state = f" ({move.pull.words})" if move.pull else ""
+                yield f"{move.pin} follows {move.track_branch} from now on{state}{review}"
+            elif pin.track and pin.track.pull:
                 then = f"; then it follows {pin.track.then}" if pin.track.then else ""
                 state = f" ({move.pull.words})" if move.pull else ""
                 yield f"{move.pin} comes from pull request {pin.track.pull} until that is merged{then}{state}{review}"
