@@ -243,6 +243,19 @@ def test_bench_compares_two_images_with_one_recipe(bench: Callable[..., Any], st
 
 
 @pytest.mark.engine
+@pytest.mark.parametrize("option", [("--fail-if", "p99_itl_ms > 40"), ("--svg", "plot.svg")])
+def test_what_compares_is_refused_for_one_side_before_anything_runs(
+    option: tuple[str, str], bench: Callable[..., Any], tmp_path: Path
+) -> None:
+    pins = tmp_path / "pins.yaml"
+    pins.write_text(pins.read_text().replace('env_sets: [{}, {STANDIN_DELAY_MS: "25"}]', "env_sets: [{}]"))
+    code, out, err = bench("standin", *option, "--out", str(tmp_path / "out"))
+    assert (code, out) == (2, "")
+    assert f"{option[0]} compares, and there is one side" in err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.engine
 def test_bench_tells_what_it_needs(bench: Callable[..., Any], tmp_path: Path) -> None:
     assert bench("standin", "--ref", "imagepins-test-nowhere:1")[0] == 3
     (tmp_path / "pins.yaml").write_text(RECIPE.partition("    bench:")[0])

@@ -52,7 +52,8 @@ def bench(
     wanted = parse_limits(limits)
     pinset = load(pins_path)
     machine = Machine(volumes=volumes, pass_env=pass_env, network=network)
-    suite = Suite(image, refs, out or default_folder(pins_path, image), runs, warmup, machine)
+    comparing = "--fail-if" if limits else "--svg" if svg else ""
+    suite = Suite(image, refs, out or default_folder(pins_path, image), runs, warmup, machine, comparing)
     sources = run_suite(pinset, suite, tell=lambda text: click.echo(text, err=True))
     sides, flaws = make_sides(sources, by="file", rule=Rule(), least=1)
     if len(sides) == 1:

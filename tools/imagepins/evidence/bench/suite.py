@@ -15,7 +15,10 @@ from imagepins.pins.model import Bench, PinSet
 
 @dataclass(frozen=True)
 class Suite:
-    """What to measure: an image's recipe, on ``refs`` (none: the image's own tag), with counts that replace its own."""
+    """What to measure: an image's recipe, on ``refs`` (none: the image's own tag), with counts that replace its own.
+
+    ``needs_two_sides`` is an option that only makes sense where sides are compared.
+    """
 
     image: str
     refs: tuple[str, ...]
@@ -23,6 +26,7 @@ class Suite:
     runs: int | None
     warmup: int | None
     machine: Machine
+    needs_two_sides: str = ""
 
 
 def default_folder(pins_path: Path, image: str) -> Path:
@@ -31,7 +35,9 @@ def default_folder(pins_path: Path, image: str) -> Path:
 
 
 def run_suite(pinset: PinSet, suite: Suite, *, tell: Callable[[str], None]) -> list[tuple[str, Parsed]]:
-    """Measure every side; return the name and the runs of each. Raises UsageError where the image has no recipe."""
+    """Measure every side; return the name and the runs of each. Raises UsageError where the image has no recipe,
+    or one side only where two are needed.
+    """
     targets = pinset.select((suite.image,))
     if len(targets) != 1:
         raise UsageError(
@@ -41,6 +47,10 @@ def run_suite(pinset: PinSet, suite: Suite, *, tell: Callable[[str], None]) -> l
     if target.bench is None:
         raise UsageError(f"{pinset.path}: image '{target.image}' has no benchmark recipe; add 'bench:' to it")
     bench = _with_counts(target.bench, suite)
+    if suite.needs_two_sides and len(bench.env_sets) * max(len(suite.refs), 1) < 2:
+        raise UsageError(
+            f"{suite.needs_two_sides} compares, and there is one side: give --ref twice, or the recipe a second env set"
+        )
     for name in container.sweep():
         tell(f"removed {name}, left behind by a run that was killed")
     proofs = {}
