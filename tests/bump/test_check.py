@@ -42,7 +42,7 @@ def test_wrong_pin_file_is_told_with_its_place(project: Any, checked: Callable[.
     ended = checked()
     assert ended.code == 2
     assert "pins.yaml:5:13: pins.rccl.commit" in ended.err
-    assert "a branch or tag name; 'tools/bump_pin NAME develop' stores its commit" in ended.err
+    assert "a branch or tag name; 'tools/bump_pin rccl develop' stores its commit" in ended.err
 
 
 def test_stale_file_is_told_with_its_diff(project: Any, checked: Callable[..., Any]) -> None:

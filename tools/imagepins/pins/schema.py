@@ -96,9 +96,15 @@ def _check_scalar(value: Value, expected: Scalar, key: str) -> Iterator[Finding]
     if not isinstance(value, Text):
         yield _finding(value, key, f"expected {expected.expected}, found {yaml.describe(value)}")
     elif not re.fullmatch(expected.pattern, value.strip() if value.style in {"|", ">"} else value):
-        hint = expected.hint(value)
+        hint = (expected.hint(value) or "").replace(" NAME ", f" {_pin_of(key)} ")
         suffix = f" ({hint})" if hint else ""
         yield _finding(value, key, f"expected {expected.expected}, found {yaml.describe(value)}{suffix}")
+
+
+def _pin_of(key: str) -> str:
+    """The pin whose id stands at ``key``, as commands are to name it; NAME for what is no pin's id."""
+    found = re.fullmatch(r"pins\.([a-z0-9._-]+)\.\w+", key)
+    return found[1] if found else "NAME"
 
 
 def _check_list(value: Value, expected: ListOf, key: str) -> Iterator[Finding]:
