@@ -9,7 +9,15 @@ import pytest
 
 from imagepins.errors import UsageError
 from imagepins.gitrepo import store
-from imagepins.gitrepo.cache import Repository, cache_root, commits_of, default_branch, fetch_refs, open_repository
+from imagepins.gitrepo.cache import (
+    Repository,
+    Unreadable,
+    cache_root,
+    commits_of,
+    default_branch,
+    fetch_refs,
+    open_repository,
+)
 from imagepins.gitrepo.history import is_ancestor
 from imagepins.gitrepo.patches import range_patch_id
 
@@ -95,6 +103,18 @@ def test_half_made_cache_is_made_whole(upstream: Any, open_cache: Open, name: st
         (found.path / name).write_text(left)
     fetch_refs(open_cache(upstream.url), MAIN)
     assert commits_of(found, MAIN)["refs/heads/main"] == upstream.sha("main")
+
+
+def test_damage_that_is_met_while_reading_is_told_with_the_cache_to_remove(upstream: Any, open_cache: Open) -> None:
+    found = open_cache(upstream.url)
+    fetch_refs(found, MAIN)
+    for path in found.path.glob("objects/pack/*"):
+        path.unlink()
+    with pytest.raises(Unreadable, match="remove the cache of") as caught:
+        is_ancestor(found, upstream.sha("refs/keep/c1"), upstream.sha("main"))
+    assert str(found.path) in str(caught.value)
+    assert " -c " not in str(caught.value)
+    assert caught.value.exit_code == 4
 
 
 def test_packs_are_joined_and_nothing_is_lost(upstream: Any, open_cache: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,10 +16,17 @@ from imagepins.gitrepo.store import PARTIAL, empty, is_damaged, locked, remove_l
 from imagepins.gitrepo.store import Repository as Repository
 from imagepins.gitrepo.store import cache_root as cache_root
 from imagepins.gitrepo.store import open_repository as open_repository
+from imagepins.process import ProcessFailed
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 COMMITS_ONLY = "tree:0"
 """What a cache leaves out at first: folders and files."""
+
+
+class Unreadable(ProcessFailed):
+    """The cache does not hold what is asked of it, or is damaged."""
+
+    exit_code = NetworkError.exit_code
 
 
 def fetch_refs(repository: Repository, refs: Iterable[str]) -> None:
@@ -90,8 +97,12 @@ def choose_filter(repository: Repository, chosen: str) -> None:
 
 
 def read(repository: Repository, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
-    """What git says of the cache, without asking the server. Raises ProcessFailed."""
-    return git([repository.here, *arguments], cwd=repository.path, stdin=stdin, check=check).stdout
+    """What git says of the cache, without asking the server. Raises Unreadable."""
+    try:
+        return git([repository.here, *arguments], cwd=repository.path, stdin=stdin, check=check).stdout
+    except ProcessFailed as error:
+        hint = f"{error.output.strip()}\nif that stays, remove the cache of {repository.url}: {repository.path}"
+        raise Unreadable(["git", *arguments], error.reason, code=error.code, output=hint) from error
 
 
 def commits_of(repository: Repository, expressions: Iterable[str]) -> dict[str, str | None]:

@@ -46,7 +46,7 @@ class PullState:
     @property
     def words(self) -> str:
         """The state in one line."""
-        return f"pull {self.number} {self._said}" + (f" ({self.doubt})" if self.doubt else "")
+        return f"pull {self.number} {self._said}" + (f"; {self.doubt}" if self.doubt else "")
 
     @property
     def _said(self) -> str:
@@ -59,7 +59,7 @@ class PullState:
             case "force-pushed":
                 return "was force-pushed: the pinned commit is no longer part of it"
             case "updated":
-                return f"{self._open} and has newer commits"
+                return f"has newer commits; it {self._open}"
             case "elsewhere":
                 return f"{self._open}; the pinned commit is one of the branch, without the pull"
             case "open":
@@ -71,7 +71,7 @@ class PullState:
 
     @property
     def _open(self) -> str:
-        return "is open" if self.is_sure else "is open (or was closed, which refs alone do not tell)"
+        return "is open" if self.is_sure else "is open, or was closed (refs alone do not tell)"
 
     @property
     def needs_attention(self) -> bool:
