@@ -277,8 +277,8 @@ def apt(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, web: Web)
     tools = tmp_path / "apt"
     tools.mkdir()
     scripts = {
-        "apt-cache": "echo ' librccl1 | 5.4.3-3 | http://deb.debian.org/debian bookworm/main amd64 Packages'\n"
-        "echo ' librccl1 | 2:5.2.1-1 | http://deb.debian.org/debian bookworm/main amd64 Packages'\n",
+        "apt-cache": "echo ' librccl1 | 5.4.3-3 | http://mirror.example/debian bookworm/main amd64 Packages'\n"
+        "echo ' librccl1 | 2:5.2.1-1 | http://mirror.example/debian bookworm/main amd64 Packages'\n",
         "apt-get": f"echo {web.url} amd64\n",
     }
     for name, text in scripts.items():

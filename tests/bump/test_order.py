@@ -9,7 +9,7 @@ import pytest
 
 from imagepins.bump.order import debian_key
 
-ROW = "echo ' librccl1 | {version} | http://deb.debian.org/debian trixie/main amd64 Packages'\n"
+ROW = "echo ' librccl1 | {version} | http://mirror.example/debian trixie/main amd64 Packages'\n"
 
 
 @pytest.fixture

@@ -24,7 +24,6 @@ from imagepins.errors import NetworkError, RefError
 from imagepins.pins.text import masked
 from imagepins.registry.client import innermost
 
-DEFAULT_INDEX = "https://pypi.org/simple"
 _ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
 _TIMEOUT = (10.0, 30.0)
 _TRIES = 3
@@ -44,7 +43,16 @@ def configured_indexes() -> list[str]:
     settings |= {
         name: os.environ[f"PIP_{name}"] for name in ("INDEX_URL", "EXTRA_INDEX_URL") if f"PIP_{name}" in os.environ
     }
-    return [settings.get("INDEX_URL", DEFAULT_INDEX), *settings.get("EXTRA_INDEX_URL", "").split()]
+    return [settings.get("INDEX_URL") or _default_index(), *settings.get("EXTRA_INDEX_URL", "").split()]
+
+
+def _default_index() -> str:
+    """The index pip itself asks where nothing is configured."""
+    try:
+        from pip._internal.models.index import PyPI
+    except ImportError as error:
+        raise NetworkError(f"no index is configured, and pip names none ({error}); set PIP_INDEX_URL") from None
+    return str(PyPI.simple_url)
 
 
 def releases(package: str, indexes: list[str]) -> dict[Version, Release]:
