@@ -114,3 +114,18 @@ def test_tag_pin_moves_to_another_tag_and_tracks_it(pinned: Pinned, upstream: An
     assert project.run("rccl", "v2").code == 0
     assert project.is_at(upstream, "refs/keep/c5")
     assert "track: {tag: v2}" in project.pins.read_text()
+
+
+def test_tag_the_old_commit_was_pinned_by_is_told(pinned: Pinned) -> None:
+    project = pinned()
+    project.run("rccl", "v1")
+    assert project.run("rccl", "main", "--dry-run", "--json").json["moves"][0]["old"]["tag"] == "v1"
+
+
+def test_tag_that_moved_since_it_was_pinned_needs_leave(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    project.run("rccl", "light")
+    upstream.git("tag", "--force", "light", "refs/keep/c5")
+    ended = project.assert_refuses("rccl", "light")
+    assert f"tag light was {upstream.sha('refs/keep/c3')[:12]} when it was pinned" in ended.err
+    assert project.run("rccl", "light", "--allow-moved-tag").code == 0

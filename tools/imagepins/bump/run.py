@@ -6,6 +6,7 @@ from pathlib import Path
 
 from imagepins.bump.aliases import alias_refusal
 from imagepins.bump.compose import Proposal, compose
+from imagepins.bump.frozen import with_old_tag
 from imagepins.bump.gitpin import propose_git
 from imagepins.bump.lookup import GitRequest, git_request, repositories
 from imagepins.bump.move import Move, Options, Side, Stays, Unreadable, known_id
@@ -75,7 +76,8 @@ def propose(
 
     def attempt(name: str) -> Move | ImagePinsError:
         try:
-            return _propose(pins[name], request.refs[name], git.get(name), known, options)
+            move = _propose(pins[name], request.refs[name], git.get(name), known, options)
+            return with_old_tag(move, pinset, pins[name], options)
         except ImagePinsError as error:
             is_told_in_place = request.is_lenient and isinstance(error, Stays)
             return error if is_told_in_place else located(error, pinset, pins[name])
