@@ -39,7 +39,7 @@ class Described:
 def read_history(pin: Pin, good: str, bad: str, options: Options) -> History:
     """Resolve both refs and list what lies between. Raises UsageError, RefError, NetworkError."""
     if not isinstance(pin, GitPin):
-        raise UsageError(f"pin '{pin.name}' is a {pin.kind} pin; only the history of git pins can be bisected")
+        raise UsageError(f"pin '{pin.name}' is no git pin, and only the history of git pins can be bisected")
     requests = [git_request(pin, ref) for ref in (good, bad)]
     repository = repositories(requests, options)[pin.git]
     if isinstance(repository, ImagePinsError):
