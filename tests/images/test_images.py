@@ -146,6 +146,18 @@ def test_vllms_nixl_is_called_by_rocms_name_as_upstreams_is() -> None:
     assert re.search(r"pip install .*\btomlkit\b", text)
 
 
+@pytest.mark.parametrize("target", ["vllm/rocm10", "sglang/rocm720-mi30x"])
+def test_a_served_image_has_a_benchmark_recipe_that_is_consistent(pinset: PinSet, target: str) -> None:
+    bench = pinset.targets[target].bench
+    assert bench is not None
+    options = dict(word.partition("=")[::2] for word in bench.client)
+    where = options.get("--output-file") or f"{options['--result-dir']}/{options['--result-filename']}"
+    assert where == bench.result
+    assert options["--port"] in bench.server
+    assert any(f":{options['--port']}/" in word for word in bench.ready)
+    assert options["--model"] in bench.server
+
+
 def test_variants_of_gfx1250_have_pins_of_their_own(pinset: PinSet) -> None:
     mine, other = (pinset.targets[f"sglang/rocm10-{each}"].pins for each in ("mi45x", "mi35x"))
     differing = {role for role in mine if mine[role] is not other[role]}
