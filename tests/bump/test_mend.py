@@ -69,3 +69,22 @@ def test_short_sha_of_the_commit_asked_for_is_written_out(written: Callable[...,
 def test_outdated_tells_what_is_not_known_without_inventing_it(written: Callable[..., Any]) -> None:
     ended = written("main").run("--outdated")
     assert (ended.code, "not known yet" in ended.out, "0000" in ended.out) == (1, True, False)
+
+
+def test_text_that_another_run_changed_meanwhile_is_looked_up_again(
+    written: Callable[..., Any], upstream: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from imagepins.bump import run
+
+    project, asked = written("main"), []
+    propose = run.propose
+
+    def slow(*arguments: Any) -> Any:
+        asked.append(arguments)
+        found = propose(*arguments)
+        project.pins.write_text(project.pins.read_text().replace("commit: main", "commit: deadbeef"))
+        return found
+
+    monkeypatch.setattr(run, "propose", slow)
+    assert project.run("rccl").code == 0
+    assert len(asked) == 2

@@ -141,7 +141,8 @@ def _propose(
 
 
 def _differs(before: Pin, now: Pin) -> bool:
-    return before != now
+    # Stand-ins are all alike; what stands in the file is not.
+    return before != now or getattr(before.id, "written", None) != getattr(now.id, "written", None)
 
 
 def _held(pinset: PinSet, pin: Pin, *, is_lenient: bool) -> Move:
