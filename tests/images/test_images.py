@@ -158,6 +158,11 @@ def test_a_served_image_has_a_benchmark_recipe_that_is_consistent(pinset: PinSet
     assert options["--model"] in bench.server
 
 
+@pytest.mark.parametrize("name", [name for name in DOCKERFILES if "debian_rocm" not in name])
+def test_artifacts_reach_the_image_through_helpers_which_record_them(name: str) -> None:
+    assert "COPY --from=" not in DOCKERFILES[name].rpartition("\nFROM ")[2]
+
+
 def test_variants_of_gfx1250_have_pins_of_their_own(pinset: PinSet) -> None:
     mine, other = (pinset.targets[f"sglang/rocm10-{each}"].pins for each in ("mi45x", "mi35x"))
     differing = {role for role in mine if mine[role] is not other[role]}
