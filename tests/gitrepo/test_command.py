@@ -212,6 +212,19 @@ def test_time_limit_ends_git_and_its_helpers(tmp_path: Path, monkeypatch: pytest
     assert not Path(f"/proc/{pid}/cmdline").exists() or b"sleep" not in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
+def test_server_that_took_long_to_fail_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "ssh")
+    monkeypatch.setattr(command, "RETRY_SECONDS", 0.5)
+    (tmp_path / "ssh").write_text(
+        f"#!/bin/sh\necho x >>{tmp_path}/tries\nsleep 1\necho 'Connection timed out' >&2\nexit 255\n"
+    )
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(tmp_path / "ssh"))
+    with pytest.raises(NetworkError, match="no answer after 1 try "):
+        git_remote(["ls-remote", "git@h.example:o/r.git"], url="git@h.example:o/r.git", cwd=tmp_path)
+    assert (tmp_path / "tries").read_text() == "x\n"
+
+
 def test_settings_of_a_surrounding_git_command_do_not_leak_in(
     upstream: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,8 @@ FETCH_SECONDS = 900.0
 """A first commits-only fetch of a very large repository; a stalled one is cut off by STALL_SECONDS long before."""
 STALL_SECONDS = 20
 TRIES = 3
+RETRY_SECONDS = 60.0
+"""After that long without an answer there is no other try: libcurl alone waits 300 s for a server that is silent."""
 _BACK_OFF_SECONDS = 0.5
 
 # Variables by which a hook, a worktree or a test harness would point our git at its own repository.
@@ -124,6 +126,7 @@ def git_remote(
     the server cannot be reached, does not know us, or holds no repository there.
     """
     env = environment(_with_ssh_command(url))
+    deadline = time.monotonic() + RETRY_SECONDS
     for attempt in range(1, TRIES + 1):
         try:
             done = git(arguments, cwd=cwd, env=env, stdin=stdin, check=False, timeout=timeout, stop=stop)
@@ -131,9 +134,10 @@ def git_remote(
             raise NetworkError(f"{url}: git gave {error.reason}") from error
         if done.code == 0 or not _FAULTS_OF_THE_NETWORK.search(done.stderr):
             break
-        if attempt < TRIES:
-            time.sleep(_BACK_OFF_SECONDS * 3 ** (attempt - 1))
-    _raise_unless_answered(done, url)
+        if attempt == TRIES or time.monotonic() > deadline:
+            break
+        time.sleep(_BACK_OFF_SECONDS * 3 ** (attempt - 1))
+    _raise_unless_answered(done, url, attempt)
     return done
 
 
@@ -147,7 +151,7 @@ def _with_ssh_command(url: str) -> Mapping[str, str]:
     return {**os.environ, "GIT_SSH_COMMAND": command} if command else os.environ
 
 
-def _raise_unless_answered(done: Completed, url: str) -> None:
+def _raise_unless_answered(done: Completed, url: str, tries: int) -> None:
     if done.code == 0:
         return
     said = last_words(done.stderr)
@@ -157,7 +161,7 @@ def _raise_unless_answered(done: Completed, url: str) -> None:
             "set up a git credential helper or an ssh key for it"
         )
     if _FAULTS_OF_THE_NETWORK.search(done.stderr):
-        raise NetworkError(f"{url}: no answer after {TRIES} tries ({said})")
+        raise NetworkError(f"{url}: no answer after {tries} {'try' if tries == 1 else 'tries'} ({said})")
     if re.search(r"does not appear to be a git repository|repository .*not found|not exported", done.stderr, re.I):
         raise NetworkError(f"{url}: there is no git repository, or it may not be read ({said})")
     if re.search(r"transport .* not allowed|unable to find remote helper", done.stderr, re.I):
