@@ -1,13 +1,18 @@
 """Trees and files from servers that do not hand them out by themselves."""
 
+import time
 from collections.abc import Callable
+from threading import Thread
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from imagepins.gitrepo.cache import Repository, commits_of, fetch_refs
+from imagepins.gitrepo import objects
+from imagepins.gitrepo.cache import Repository, commits_of, fetch, fetch_refs
 from imagepins.gitrepo.history import describe_commits
 from imagepins.gitrepo.objects import ObjectsUnavailable, require
+from imagepins.gitrepo.store import locked
 from imagepins.gitrepo.trees import read_file, touching
 
 MAIN = ["refs/heads/main", "refs/tags/v1"]
@@ -76,6 +81,25 @@ def test_refs_that_moved_meanwhile_do_not_spoil_the_detour(strict: Any, open_cac
     fetch_refs(found, [*MAIN, "refs/heads/rel"])
     strict.git("update-ref", "refs/heads/rel", "refs/keep/c1")
     assert read_file(found, _tree(found, strict.sha("main")), "f") == "5\n"
+
+
+def test_what_two_ask_for_at_once_is_fetched_once(
+    upstream: Any, open_cache: Callable[..., Repository], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = open_cache(upstream.url)
+    fetch_refs(found, MAIN)
+    tree = _tree(found, upstream.sha("main"))
+    fetched = Mock(wraps=fetch)
+    monkeypatch.setattr(objects, "fetch", fetched)
+    with locked(found):
+        threads = [Thread(target=require, args=(found, [tree])) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)  # until both wait for the cache
+    for thread in threads:
+        thread.join()
+    require(found, [tree])
+    assert fetched.call_count == 1
 
 
 def test_object_that_is_nowhere_is_said_with_the_server_s_reason(

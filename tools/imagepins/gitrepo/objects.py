@@ -31,7 +31,9 @@ def require(repository: Repository, ids: Iterable[str]) -> None:
     if repository.is_offline:
         raise ObjectsUnavailable(f"{repository.url}: files and folders could not be read (not asked: offline)")
     with locked(repository):
-        reason = _fetch_alone(repository, absent)
+        # Another pin of the same repository may have asked for them meanwhile.
+        absent = _missing(repository, absent)
+        reason = _fetch_alone(repository, absent) if absent else None
         if reason:
             reason = _fetch_with_history(repository, absent, reason)
     if reason or _missing(repository, absent):
