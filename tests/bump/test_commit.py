@@ -30,6 +30,11 @@ def test_commit_of_a_tag_names_the_tag(versioned: Any, upstream: Any) -> None:
     assert versioned.git("log", "-1", "--format=%s") == f"Update a to {upstream.sha('v1')[:12]} (v1)"
 
 
+def test_commit_of_what_was_not_looked_up_says_that_its_date_is_unknown(versioned: Any) -> None:
+    versioned.run("a", "b" * 40, "--offline", "--commit")
+    assert versioned.git("log", "-1", "--format=%s") == "Update a to bbbbbbbbbbbb (date unknown)"
+
+
 def test_branch_gets_the_commit_and_main_stays(versioned: Any, upstream: Any) -> None:
     before = versioned.git("rev-parse", "main")
     assert versioned.run("a", "main", "--branch", "bump/a").code == 0

@@ -42,5 +42,11 @@ def test_error_is_json_where_json_was_asked_for(pinned: Pinned, arguments: list[
     assert ended.json["error"] in ended.err
 
 
+def test_all_of_nothing_says_so(project: Any) -> None:
+    project.write_bytes(b"schema: 1\npins: {}\nimages: {}\n")
+    ended = project.run("--all")
+    assert (ended.code, ended.out) == (0, "there is no pin to move\n")
+
+
 def test_help_says_that_a_dry_run_fills_the_cache(project: Any) -> None:
     assert "write nothing but the user's cache" in " ".join(project.run("--help").out.split())

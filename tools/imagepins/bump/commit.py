@@ -40,7 +40,7 @@ def _lines(move: Move) -> list[str]:
 def _identity(move: Move) -> str:
     identity = move.new.id or ""
     if move.kind == "git":
-        return f"{identity[:12]} ({move.new.tag or (move.new.date or 'date unknown')[:10]})"
+        return f"{identity[:12]} ({move.new.tag or (move.new.date or '')[:10] or 'date unknown'})"
     if move.kind == "image":
         return f"{move.new.tag} ({identity.removeprefix('sha256:')[:12]})"
     return identity[:12] if move.kind == "url" else identity

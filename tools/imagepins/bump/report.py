@@ -46,7 +46,7 @@ def as_text(outcome: Outcome, root: Path, *, dry_run: bool) -> str:
     if proposal.contents:
         blocks.append(_table("", _impact_lines(outcome, found, root)))
     blocks += [f"not moved: {error}" for _, error in outcome.failed]
-    return "\n".join(block for block in blocks if block)
+    return "\n".join(block for block in blocks if block) or "there is no pin to move"
 
 
 def diff(outcome: Outcome, root: Path) -> str:
