@@ -66,7 +66,10 @@ class Keeper:
         return document
 
     def close(self) -> None:
-        """End the run, if it is still on, and wait until its container is removed; an interrupt does not cut it."""
+        """End the run, if it is still on, and wait until its container is removed.
+
+        One interrupt does not cut the wait short. A second one does: the keeper then goes on by itself.
+        """
         if self._pid < 0:
             return
         pid, self._pid = self._pid, -1
@@ -74,18 +77,18 @@ class Keeper:
         if not self._has_run:
             # It has made nothing yet, so there is nothing to wait for.
             os.kill(pid, signal.SIGKILL)
-        is_interrupted = False
-        while True:
-            try:
-                os.waitpid(pid, 0)
-                break
-            except KeyboardInterrupt:
-                is_interrupted = True
-            except ChildProcessError:
-                break
-        os.close(self._from_child)
-        if is_interrupted:
-            raise KeyboardInterrupt
+        try:
+            _wait(pid)
+        except KeyboardInterrupt:
+            _wait(pid)
+            raise
+        finally:
+            os.close(self._from_child)
+
+
+def _wait(pid: int) -> None:
+    with suppress(ChildProcessError):
+        os.waitpid(pid, 0)
 
 
 def _be_keeper(read: int, write: int) -> NoReturn:
