@@ -1,6 +1,10 @@
 """What the rendered images say: architectures, conditions, tags, and shapes that upstream's tools read."""
 
+import ensurepip
+import os
 import re
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,7 @@ from imagepins.pins import archs
 from imagepins.pins.load import loads
 from imagepins.pins.model import PinSet
 from imagepins.plan.dockerfile import parse
+from imagepins.process import run
 from imagepins.render.dockerfile import render_all
 
 ROOT = Path(__file__).parents[2]
@@ -161,6 +166,20 @@ def test_a_served_image_has_a_benchmark_recipe_that_is_consistent(pinset: PinSet
 @pytest.mark.parametrize("name", [name for name in DOCKERFILES if "debian_rocm" not in name])
 def test_artifacts_reach_the_image_through_helpers_which_record_them(name: str) -> None:
     assert "COPY --from=" not in DOCKERFILES[name].rpartition("\nFROM ")[2]
+
+
+def test_the_pinned_pip_installs_itself_out_of_its_wheel(tmp_path: Path) -> None:
+    wheel = next((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl"))
+    shutil.copy(wheel, tmp_path)
+    text = DOCKERFILES["images/rocm_base/rocm10/Dockerfile"]
+    start = text.index("set -- /wheels/")
+    script = (
+        text[start : text.index("\nEOR", start)].replace("/wheels", str(tmp_path)).replace("python3", sys.executable)
+    )
+    env = {**os.environ, "PIP_TARGET": str(tmp_path / "target")}
+    done = run(["sh", "-euxc", script], env=env, check=False)
+    assert done.code == 0, done.stderr
+    assert (tmp_path / "target" / "pip" / "__init__.py").is_file()
 
 
 def test_variants_of_gfx1250_have_pins_of_their_own(pinset: PinSet) -> None:
