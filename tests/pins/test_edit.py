@@ -7,7 +7,16 @@ import pytest
 
 from imagepins.errors import PinsError
 from imagepins.pins import text as yaml
-from imagepins.pins.edit import insert_key, quoted, remove_key, replace_pair, replace_value, splice, tag_comment
+from imagepins.pins.edit import (
+    insert_key,
+    quoted,
+    remove_key,
+    replace_pair,
+    replace_value,
+    splice,
+    tag_comment,
+    tag_told,
+)
 from imagepins.pins.text import Text
 
 OLD = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -149,6 +158,25 @@ def test_block_text_is_refused() -> None:
 def test_comment_with_the_tag_is_kept_true(before: str, tag: str | None, after: str) -> None:
     path = ("a", "r") if before.startswith("a:") else ("r",)
     assert commented(before, tag, *path) == after
+
+
+@pytest.mark.parametrize(
+    ("comment", "tag"),
+    [
+        ("# frozen: v1, keep", "v1"),
+        ("# keep; frozen: v1", "v1"),
+        ("# v1", "v1"),
+        ("# v1.2.3 (release)", "v1.2.3"),
+        ("# tag: light", "light"),
+        ("# branch: rel", None),
+        ("# version: 1.2", None),
+        ("# keep", None),
+        ("", None),
+    ],
+)
+def test_tag_that_a_comment_tells(comment: str, tag: str | None) -> None:
+    source = f'r: "x"  {comment}\nb: 1  # frozen: other\n'
+    assert tag_told(source, value_of(source, "r")) == tag
 
 
 @pytest.mark.parametrize(

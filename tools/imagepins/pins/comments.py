@@ -21,8 +21,7 @@ def retold(comment: str, tag: str | None, branch: str | None) -> str:
     ``branch:`` and the like. Without a ``tag`` these go, for a wrong name is worse than none; ``branch`` is the one the
     new commit is part of, which stays true where it is named.
     """
-    tokens = [each for each in _TOKEN.finditer(comment) if each["name"] or each.start() == 0]
-    tokens = [each for each in tokens if not (_is_branch(each) and each["value"] == branch)]
+    tokens = [each for each in _tokens(comment) if not (_is_branch(each) and each["value"] == branch)]
     if not tokens and tag is None:
         return comment
     told = [each for each in tokens if tag and not _is_branch(each)]
@@ -39,6 +38,18 @@ def retold(comment: str, tag: str | None, branch: str | None) -> str:
     if not comment.strip("# \t,;"):
         return ""
     return comment if tag else comment.rstrip(" \t,;")
+
+
+def told_tag(comment: str) -> str | None:
+    """The tag that ``comment`` says the commit was pinned by: ``frozen:``, ``tag:`` or a bare one."""
+    told = _tokens(comment)
+    tags = (each["value"] or each["bare"] for each in told if (each["name"] or "tag").lower() in ("frozen", "tag"))
+    return next(tags, None)
+
+
+def _tokens(comment: str) -> list[re.Match[str]]:
+    """What names something; a bare name only at the beginning, where nothing says what else it could be."""
+    return [each for each in _TOKEN.finditer(comment) if each["name"] or each.start() == 0]
 
 
 def _is_branch(token: re.Match[str]) -> bool:

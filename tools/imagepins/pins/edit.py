@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from imagepins.errors import PinsError
-from imagepins.pins.comments import retold
+from imagepins.pins.comments import retold, told_tag
 from imagepins.pins.text import Text
 
 # Bare text that no reader, of YAML 1.1 or 1.2, takes for a number, a date or a boolean: some letter is in it that
@@ -78,6 +78,13 @@ def tag_comment(source: str, value: Text, tag: str | None, *, branch: str | None
         return None
     blank = 0 if told else len(source[:start]) - len(source[:start].rstrip(" \t"))
     return Edit(start - blank, line_end, told)
+
+
+def tag_told(source: str, value: Text) -> str | None:
+    """The tag that the comment behind ``value`` names, or None."""
+    line_end = _line_end(source, value.end)
+    start = _comment_start(source, value.end, line_end)
+    return None if start is None else told_tag(source[start:line_end])
 
 
 def insert_key(source: str, path: Sequence[str], after: str, key: str, new: str) -> Edit:
