@@ -144,6 +144,17 @@ def test_a_bump_that_is_made_is_described_as_it_was_before(
     assert described() == before
 
 
+def test_a_bump_of_a_young_commit_is_described_whatever_its_age(
+    described: Describe, project: Project, options: Options
+) -> None:
+    pins = project[0]
+    pins.write_text(pins.read_text().replace("    component: rccl\n", "    min_age_days: 7\n    component: rccl\n"))
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--quiet", "--all", "--message=age"]
+    run(git, cwd=pins.parent)
+    bump(pins, Request({"rccl": project[2]}), options.permissive)
+    assert f"`{project[2][:12]}`" in described()
+
+
 def test_evidence_is_attached(described: Describe, story: Callable[[str], Path], tmp_path: Path) -> None:
     check = {"name": "rccl version", "expected": "2.32.3", "found": "2.32.3 @x", "status": "passed"}
     verified = tmp_path / "v.json"

@@ -1,7 +1,7 @@
 """The values a bump is made of: what is asked, what one pin would become, what was found on the way."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 
@@ -46,6 +46,13 @@ class Options:
     reason: str | None = None
     hosting: Hosting = field(default_factory=Hosting)
     stop: Event = field(default_factory=Event)
+
+    @property
+    def permissive(self) -> "Options":
+        """The same with leave for everything: for moves that are tried or told, not proposed."""
+        return replace(
+            self, force=True, allow_unreachable=True, allow_downgrade=True, allow_moved_tag=True, min_age_days=0
+        )
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A pin at another commit → the image as it would be with it, built but not tagged; the project stays as it is."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from imagepins.build.causes import DOCKERFILE, OTHER, STEP
@@ -39,10 +39,9 @@ class Unbuildable:
 
 def plan_at(project: Project, commit: str) -> tuple[PinSet, tuple[Node, ...]] | Unbuildable:
     """The pins with the pin at ``commit``, its version read from there, and the nodes to build for the target."""
-    lenient = replace(project.options, force=True, allow_downgrade=True, allow_unreachable=True)
     root = project.pins_path.parent.absolute()
     try:
-        moves, _ = propose(project.pinset, Request({project.pin: commit}), lenient)
+        moves, _ = propose(project.pinset, Request({project.pin: commit}), project.options.permissive)
         after = compose(project.pinset, moves, project.pins_path).after
     except RefError as error:
         return Unbuildable(str(error))

@@ -28,8 +28,7 @@ def described_move(pins_path: Path, request: Request, options: Options) -> Outco
     before = _version_before(pins_path, now, names)
     moved = {name: str(now.pin(name).id) for name in names if before.pin(name).id != now.pin(name).id}
     # What was allowed when the pin moved is not to be refused when that is told.
-    lenient = replace(options, force=True, allow_downgrade=True, allow_unreachable=True)
-    moves, failed = propose(before, Request(dict(moved)), lenient)
+    moves, failed = propose(before, Request(dict(moved)), options.permissive)
     return Outcome(replace(compose(before, moves, pins_path), contents={}, after=now), (), failed)
 
 
