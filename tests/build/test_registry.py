@@ -116,6 +116,22 @@ def test_another_context_is_a_builder_whose_work_the_registry_brings_here(
     assert set(pair.run("build").rows.values()) == {"present"}
 
 
+def test_load_brings_images_whose_tags_name_their_registry(single: "Project", registry: str, docker: Docker) -> None:
+    text = (single.root / "pins.yaml").read_text()
+    tag = f"{registry}/team/{single.prefix}-app:v"
+    (single.root / "pins.yaml").write_text(text.replace("template: app.j2", f"template: app.j2\n    tags: ['{tag}']"))
+    assert single.run("build").rows == {single.name("app"): "built"}
+    single.file("app", "f", "newer\n")
+    for state in ("built", "present"):
+        ran = single.run("build", "--push", "--load", "--json")
+        (row,) = json.loads(ran.out)
+        assert (ran.code, row["state"]) == (0, state)
+        content = docker("image", "inspect", "--format", '{{index .Config.Labels "org.imagepins.content-hash"}}', tag)
+        assert content == row["content"]
+        assert docker("image", "inspect", "--format", "{{.Id}}", row["ref"]) == row["digest"]
+        docker("image", "tag", "debian:trixie-slim", tag)
+
+
 def test_load_brings_what_another_machine_pushed_under_its_own_tags(
     single: "Project", registry: str, second_engine: str, docker: Docker
 ) -> None:

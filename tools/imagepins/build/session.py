@@ -35,7 +35,7 @@ def build_wanted(
     if options.load:
         from imagepins.build.load import load_results
 
-        load_results(results)
+        load_results(results, push=options.push)
     return results
 
 
