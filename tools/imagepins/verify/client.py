@@ -15,9 +15,10 @@ API = "1.44"
 """API of Docker Engine 25 (2024), and the oldest that Docker Engine 29 still speaks."""
 
 
-def connect(version: str = API) -> APIClient:
+def connect(version: str = API, *, seconds: float = 60) -> APIClient:
     """A client of the engine that the docker command would use. Says nothing to the engine, unless told ``auto``.
 
+    ``seconds`` is what the engine has for each answer.
     Asking for the version first would cost a tenth of a whole verification.
     """
     from docker import APIClient
@@ -26,7 +27,7 @@ def connect(version: str = API) -> APIClient:
     from imagepins.engine.endpoint import find_endpoint
 
     options: dict[str, Any] = {**kwargs_from_env(), "base_url": find_endpoint().host}
-    return APIClient(version=version, timeout=60, use_ssh_client=True, **options)
+    return APIClient(version=version, timeout=seconds, use_ssh_client=True, **options)
 
 
 def is_too_new(error: BaseException) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 
 from imagepins.errors import EngineError, NetworkError, RefError
 from imagepins.verify.stored import Document, stored_pins
 
+ENGINE_SECONDS = 10.0
 PREFIXES = ("org.imagepins.", "org.opencontainers.image.")
 
 
@@ -24,31 +26,43 @@ class Inspection:
 
 
 def inspect(ref: str) -> Inspection:
-    """Look ``ref`` up. Raises RefError where it is nowhere, NetworkError where that cannot be told."""
-    return _from_engine(ref) or _from_registry(ref)
+    """Look ``ref`` up.
+
+    Raises RefError where it is nowhere, NetworkError where its registry does not tell, and EngineError where the
+    registry gives none and the engine, which may have it, cannot be used.
+    """
+    found = _from_engine(ref)
+    return found if isinstance(found, Inspection) else _from_registry(ref, found)
 
 
-def _from_engine(ref: str) -> Inspection | None:
+def _from_engine(ref: str) -> Inspection | EngineError | None:
+    """What the engine has: an image, none of that name, or the reason why it cannot be asked."""
     from imagepins.verify.client import connect, translate
     from imagepins.verify.facts import image_facts
 
     try:
-        facts = image_facts(connect(), ref, ())
+        with closing(connect(seconds=ENGINE_SECONDS)) as client:
+            facts = image_facts(client, ref, ())
     except Exception as error:
-        # Without an engine the registry can still tell.
-        if isinstance(translate(error, ref), (RefError, EngineError)):
+        translated = translate(error, ref)
+        if isinstance(translated, RefError):
             return None
+        # Without an engine the registry can still tell.
+        if isinstance(translated, EngineError):
+            return translated
         raise
     return Inspection(ref, "engine", facts["id"], facts["platform"], facts["labels"], stored_pins(facts["labels"]))
 
 
-def _from_registry(ref: str) -> Inspection:
+def _from_registry(ref: str, problem: EngineError | None) -> Inspection:
     from imagepins.registry.answers import Absent, Unknown
     from imagepins.registry.client import Client
     from imagepins.registry.images import read_config
 
     with Client() as client:
         found = read_config(client, ref)
+    if isinstance(found, (Absent, Unknown)) and problem:
+        raise EngineError(f"{problem} It may have {ref}; its registry gives none: {found.reason}")
     if isinstance(found, Absent):
         raise RefError(f"{ref} is neither here nor in its registry: {found.reason}")
     if isinstance(found, Unknown):
