@@ -81,6 +81,27 @@ def test_the_cap_on_fabric_blocks_is_set_only_below_rccl_2_32(target: str, versi
     assert ('\nENV RCCL_DDA_FABRIC_MAXBLOCKS="64"\n' in text) is is_set
 
 
+@pytest.mark.parametrize(
+    ("hip", "copy_flag", "num_attrs"),
+    [
+        (None, "0", "0"),
+        ("7.2.53211", "0", "0"),
+        ("7.12.0", "0", "0"),
+        ("7.13.0", "0", "1"),
+        ("7.13.26193", "0", "1"),
+        ("7.15.26333", "0", "1"),
+        ("7.16.26361", "0x100", "1"),
+        ("8.0.0", "0x100", "1"),
+    ],
+)
+def test_a_gate_has_the_value_that_vllm_gives_it(
+    hip: str | None, copy_flag: str, num_attrs: str, pinset: PinSet
+) -> None:
+    on = {name: gate.when.holds_for({"hip": hip}) for name, gate in pinset.gates.items()}
+    values = {name: gate.value if on[name] else gate.otherwise for name, gate in pinset.gates.items()}
+    assert values == {"prefer_ce_batch_copy": copy_flag, "num_attrs": num_attrs}
+
+
 def test_every_env_has_its_reason_in_the_line_above() -> None:
     for name, text in DOCKERFILES.items():
         lines = text.splitlines()
