@@ -152,6 +152,20 @@ def test_file_that_was_stale_stops_a_commit_and_is_told_without_one(versioned: A
     assert "images/all/one/Dockerfile changes more than the bump does" in ended.out
 
 
+def test_changed_file_that_a_template_includes_stops_a_commit(versioned: Any) -> None:
+    part = versioned.root / "images/all/part.py"
+    part.write_text("# one\n")
+    versioned.template += "[[% include 'images/all/part.py' %]]\n"
+    versioned.write_bytes(versioned.pins.read_bytes())
+    versioned.git("add", "--all")
+    versioned.git("commit", "--quiet", "--message", "part")
+    part.write_text("# two\n")
+    before = versioned.snapshot()
+    ended = versioned.run("a", "main", "--commit")
+    assert (ended.code, versioned.snapshot()) == (2, before)
+    assert "images/all/one/Dockerfile: not what pins.yaml and the templates give" in ended.err
+
+
 def test_ignored_file_stops_a_commit_before_anything_is_written(versioned: Any) -> None:
     (versioned.root / ".gitignore").write_text("images/*/*/Dockerfile\n")
     versioned.git("rm", "--quiet", "--cached", "images/all/one/Dockerfile")
