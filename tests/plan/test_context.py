@@ -38,7 +38,8 @@ def root(tmp_path: Path) -> Path:
         ("dir", ["dir/c", "dir/sub/d"]),
         ("dir/", ["dir/c", "dir/sub/d"]),
         ("dir/*", ["dir/c", "dir/sub/d"]),
-        ("link", ["link"]),
+        ("link", ["a.txt", "link"]),
+        ("l*", ["a.txt", "link"]),
         (".", [".hidden", "a.txt", "b.txt", "dir/c", "dir/sub/d", "link"]),
     ],
 )
@@ -54,6 +55,48 @@ def test_a_pattern_without_match_is_an_error_with_its_line(root: Path) -> None:
 def test_a_pattern_that_leaves_the_context_is_refused(root: Path) -> None:
     with pytest.raises(PinsError, match="leaves the build context"):
         read(root, "dir/../../etc/passwd")
+
+
+@pytest.mark.parametrize(
+    ("target", "paths"),
+    [
+        ("dir", ["dir/c", "dir/sub/d", "named"]),
+        ("link", ["a.txt", "link", "named"]),
+        ("/dir/sub", ["dir/sub/d", "named"]),
+        ("../../../b.txt", ["b.txt", "named"]),
+        ("dir/../a.txt", ["a.txt", "named"]),
+    ],
+)
+def test_a_named_link_brings_every_link_behind_it_and_what_it_leads_to(
+    root: Path, target: str, paths: list[str]
+) -> None:
+    (root / "named").symlink_to(target)
+    assert read(root, "named") == paths
+
+
+def test_a_link_on_the_way_to_a_file_is_followed_inside_the_context(root: Path) -> None:
+    (root / "way").symlink_to("/dir/sub")
+    assert read(root, "way/d") == ["dir/sub/d", "way"]
+
+
+def test_links_below_a_copied_folder_stay_links(root: Path) -> None:
+    (root / "dir" / "up").symlink_to("../a.txt")
+    (root / "dir" / "nowhere").symlink_to("/etc/passwd")
+    assert read(root, "dir") == ["dir/c", "dir/nowhere", "dir/sub/d", "dir/up"]
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "nowhere", "named"])
+def test_a_named_link_to_nothing_in_the_context_is_refused(root: Path, target: str) -> None:
+    (root / "named").symlink_to(target)
+    with pytest.raises(PinsError, match="D:7: 'named' leads to nothing in"):
+        read(root, "named")
+
+
+@pytest.mark.parametrize("name", [".dockerignore", "Dockerfile.dockerignore"])
+def test_a_file_that_would_hide_files_from_the_build_is_refused_by_its_name(root: Path, name: str) -> None:
+    (root / name).write_text("*\n")
+    with pytest.raises(PinsError, match=rf"/{name}: remove it"):
+        read(root, "a.txt")
 
 
 def test_a_pipe_in_the_context_is_refused_instead_of_read_for_ever(root: Path) -> None:

@@ -2,8 +2,12 @@
 
 A build never sees the repository: its context is a folder this tool fills with these files. So no .dockerignore is
 needed, whose rules differ between clients (docker/docker-py#1471), and no context grows unnoticed.
+
+A link that a COPY line names is followed, as BuildKit does, with the context as its root: the link, every link behind
+it and what it leads to belong to the context. Links below a folder that is copied stay links.
 """
 
+import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
@@ -16,6 +20,11 @@ from imagepins.plan.stages import Use
 
 LIMIT_BYTES = 50 * 1024 * 1024
 """Largest context, in bytes: what is bigger belongs into a pin of kind url or git."""
+
+MAX_LINKS = 40
+"""Links followed on the way to one file, as Linux does."""
+
+_IGNORING = (".dockerignore", "Dockerfile.dockerignore")
 
 
 @dataclass(frozen=True)
@@ -36,8 +45,14 @@ class ContextFile:
 def read_context(root: Path, uses: Iterable[Use], *, dockerfile: str) -> tuple[ContextFile, ...]:
     """Files below ``root`` that the patterns of ``uses`` take, sorted by path.
 
-    Raises PinsError for a pattern that takes nothing, that leaves the context, and for more than LIMIT_BYTES.
+    Raises PinsError for a pattern that takes nothing, or a link to nothing, that leaves the context, for more than
+    LIMIT_BYTES, and for a .dockerignore, which would hide from the build what the hash counts.
     """
+    for name in _IGNORING:
+        if (root / name).is_symlink() or (root / name).exists():
+            raise PinsError(
+                f"{_shown(root)}/{name}: remove it; a build gets the files that COPY and ADD name, and nothing else"
+            )
     chosen: set[Path] = set()
     for use in uses:
         matched = list(_matches(root, use, dockerfile))
@@ -56,12 +71,41 @@ def _matches(root: Path, use: Use, dockerfile: str) -> Iterator[Path]:
     if ".." in Path(pattern).parts:
         raise PinsError(f"{dockerfile}:{use.line}: '{use.name}' leaves the build context; put the file below it")
     # pathlib reads [..] and * as Go's matcher does, but ** crosses directories here and not there.
-    found = [root] if pattern == "." else root.glob(re.sub(r"\*\*+", "*", pattern))
+    found = root.glob(re.sub(r"\*\*+", "*", pattern)) if re.search(r"[*?\[\\]", pattern) else [root / pattern]
     for path in found:
-        if path.is_dir() and not path.is_symlink():
-            yield from (each for each in path.rglob("*") if each.is_symlink() or not each.is_dir())
-        elif path.exists() or path.is_symlink():
-            yield path
+        links, end = _follow(root, path)
+        if end is None or not os.path.lexists(end):
+            if links:
+                raise PinsError(f"{dockerfile}:{use.line}: '{use.name}' leads to nothing in {_shown(root)}/, by links")
+            continue
+        yield from links
+        if end.is_dir():
+            yield from (each for each in end.rglob("*") if each.is_symlink() or not each.is_dir())
+        else:
+            yield end
+
+
+def _follow(root: Path, path: Path) -> tuple[list[Path], Path | None]:
+    """Links on the way to ``path``, and where it ends; None where that goes round in a circle.
+
+    ``root`` is the root of absolute links, too, and nothing leads out of it, whatever lies on this machine.
+    """
+    links: list[Path] = []
+    here, rest = root, list(path.relative_to(root).parts)
+    while rest:
+        part = rest.pop(0)
+        if part == "..":
+            here = here.parent if here != root else root
+        elif not (step := here / part).is_symlink():
+            here = step
+        elif len(links) == MAX_LINKS:
+            return links, None
+        else:
+            links.append(step)
+            target = step.readlink()
+            here = root if target.is_absolute() else here
+            rest = [*(part for part in target.parts if part != target.anchor), *rest]
+    return links, here
 
 
 def _describe(root: Path, path: Path) -> ContextFile:
