@@ -51,6 +51,21 @@ def test_a_builder_that_sees_no_local_images_makes_the_parent_from_its_own_cache
     assert f'"{project.tag("low")}": "target:{nodes[0].slug}"' in bake
 
 
+@pytest.mark.engine
+def test_named_links_are_built_with_what_they_lead_to(project: "Project") -> None:
+    lines = "COPY link /one/\nCOPY l*k /two/\nCOPY way/d /three/\nCOPY way /four/\nCOPY dir /five/\n"
+    check = "RUN cat /one/link /two/link /three/d /four/d && test -h /five/up\n"
+    project.write({"app": f"FROM debian:trixie-slim\n{lines}{check}"})
+    for name in ("a", "dir/sub/d"):
+        project.file("app", name, project.prefix)
+    context = project.root / f"images/{project.prefix}-app/context"
+    for name, target in (("link", "hop"), ("hop", "/a"), ("way", "/dir/sub"), ("dir/up", "../a")):
+        (context / name).symlink_to(target)
+    ran = project.run("build")
+    assert ran.code == 0, ran.err
+    assert {"file a", "file hop", "file link", "file way"} <= project.plan()["app"]["inputs"].keys()
+
+
 def test_a_builder_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = tmp_path / "docker"
     fake.write_text("#!/bin/sh\nexec sleep 60\n")
@@ -145,6 +160,25 @@ def test_a_state_that_cannot_be_read_is_no_state(tmp_path: Path, text: str) -> N
     assert read_state(path) == {}
     write_state(path, {"a": LastBuild(1.5, 2, "sha256:3")})
     assert read_state(path) == {"a": LastBuild(1.5, 2, "sha256:3")}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"seconds": "1", "size": 2, "digest": None},
+        {"seconds": None, "size": 2, "digest": None},
+        {"seconds": 1, "size": "2", "digest": None},
+        {"seconds": 1, "size": [2], "digest": None},
+        {"seconds": 1, "size": 2, "digest": 3},
+        {"seconds": float("nan"), "size": 2, "digest": None},
+        {"seconds": 1, "size": -1, "digest": None},
+        [1, 2, None],
+    ],
+)
+def test_an_entry_of_the_state_with_wrong_values_is_left_out_alone(tmp_path: Path, fields: object) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps({"bad": fields, "good": {"seconds": 1, "size": 2, "digest": None}}))
+    assert read_state(path) == {"good": LastBuild(1, 2, None)}
 
 
 def test_a_long_step_is_shown_on_one_line() -> None:

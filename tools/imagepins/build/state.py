@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -18,9 +19,26 @@ class LastBuild:
 def read_state(path: Path) -> dict[str, LastBuild]:
     """Last builds by target; empty where nothing, or nothing readable, is recorded."""
     try:
-        return {name: LastBuild(**fields) for name, fields in json.loads(path.read_text(encoding="utf-8")).items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         return {}
+    entries = document.items() if isinstance(document, dict) else ()
+    return {name: found for name, fields in entries if (found := _last_build(fields))}
+
+
+def _last_build(fields: Any) -> LastBuild | None:
+    """One entry, or None where it is not what ``write_state`` writes: the file may be from anywhere."""
+    if not isinstance(fields, dict):
+        return None
+    seconds, size, digest = (fields.get(key) for key in ("seconds", "size", "digest"))
+    if not _is_number(seconds) or not (size is None or _is_number(size)) or not isinstance(digest, str | None):
+        return None
+    return LastBuild(float(seconds), None if size is None else int(size), digest)
+
+
+def _is_number(value: Any) -> bool:
+    # JSON of Python's knows NaN and Infinity, which no clock and no disk has given.
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10**18
 
 
 def write_state(path: Path, builds: Mapping[str, LastBuild]) -> None:
