@@ -92,6 +92,8 @@ def test_sha_that_is_a_float_to_yaml_keeps_its_40_characters() -> None:
         ("{git: §'http://h/x.git', track: {branch: a}}", "use https"),
         ("{git: §'ext::sh -c id', track: {branch: a}}", "expected a git URL"),
         ("{git: §'--upload-pack=id', track: {branch: a}}", "expected a git URL"),
+        ("{git: §'git@-oProxyCommand=id:x', track: {branch: a}}", "expected a git URL"),
+        ("{git: §'ssh://-oProxyCommand=id/x', track: {branch: a}}", "expected a git URL"),
         ("{git: §'https://me:secret@h/x.git', track: {branch: a}}", "credentials never stand in pins.yaml"),
         ("{git: 'https://h/x.git', track: {branch: §--upload-pack=id}}", "expected a branch or tag name"),
         ("{git: 'https://h/x.git', track: {branch: §a..b}}", "expected a branch or tag name"),

@@ -61,13 +61,13 @@ SHA256 = Scalar("64 lower-case hex digits", r"[0-9a-f]{64}", _sha256_hint)
 _URL_REST = r"[A-Za-z0-9._~:/?\[\]@!&()*+,;=%-]*[A-Za-z0-9/_=)-]"
 GIT_URL = Scalar(
     "a git URL (https://, ssh://, git@host:path or file://)",
-    rf"(?:https://[A-Za-z0-9.-]+(?::\d+)?/{_URL_REST}|ssh://(?:[\w.-]+@)?[A-Za-z0-9.-]+(?::\d+)?/{_URL_REST}"
-    rf"|[\w][\w.-]*@[A-Za-z0-9.-]+:(?!:){_URL_REST}|file:///{_URL_REST})",
+    rf"(?:https://[A-Za-z0-9][A-Za-z0-9.-]*(?::\d+)?/{_URL_REST}|ssh://(?:[\w.-]+@)?[A-Za-z0-9][A-Za-z0-9.-]*(?::\d+)?/{_URL_REST}"
+    rf"|[\w][\w.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:(?!:){_URL_REST}|file:///{_URL_REST})",
     _url_hint,
 )
 URL = Scalar(
     "an https:// URL",
-    rf"(?:https://[A-Za-z0-9.-]+(?::\d+)?/{_URL_REST}|http://(?:localhost|127\.0\.0\.1)(?::\d+)?/{_URL_REST}"
+    rf"(?:https://[A-Za-z0-9][A-Za-z0-9.-]*(?::\d+)?/{_URL_REST}|http://(?:localhost|127\.0\.0\.1)(?::\d+)?/{_URL_REST}"
     rf"|file:///{_URL_REST})",
     _url_hint,
 )
