@@ -103,6 +103,20 @@ def test_the_parent_of_this_run_is_used_and_not_an_older_one_of_that_tag(pair: "
     assert layers[1][:1] == layers[0]
 
 
+def test_a_child_that_is_forced_with_its_parent_stands_on_the_new_parent(project: "Project", docker: Docker) -> None:
+    project.write({"low": f"{BASE}RUN date +%N >/now\n", "high": "FROM @low@\nRUN true\n"})
+    layers = []
+    for args in ((), ("--force", "--no-cache")):
+        assert project.run("build", *args).code == 0
+        found = [
+            docker("image", "inspect", "--format", "{{json .RootFS.Layers}}", project.tag(n)) for n in ("low", "high")
+        ]
+        low, high = (json.loads(text) for text in found)
+        assert high[: len(low)] == low
+        layers.append(low)
+    assert layers[0] != layers[1]
+
+
 def test_labels_carry_pins_hashes_target_and_what_oci_names(project: "Project", docker: Docker) -> None:
     tool = f'git: "https://example.org/tool.git", commit: "{"1" * 40}", version: "1.2", component: tool'
     pins = f"  tool: {{{tool}}}\n  base: {{image: debian, tag: trixie-slim, allow_tag: a test}}\n"

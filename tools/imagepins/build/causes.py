@@ -26,6 +26,7 @@ MEMORY = Cause("out of memory", "give the builder more memory, or lower MAX_JOBS
 DISK = Cause("disk full", "free space on the builder (docker buildx du, docker system df) and build again")
 PLATFORM = Cause("platform", "this builder cannot run that platform; use another --builder or install binfmt handlers")
 OTHER = Cause("failed")
+INTERRUPTED = Cause("interrupted")
 
 LIMITED = Cause("rate limit", "the registry limits requests", 4)
 REFUSED = Cause("not authorised", "log in with docker login; credentials never come from pins.yaml")

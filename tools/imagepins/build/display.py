@@ -32,19 +32,18 @@ class PlainDisplay:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._shown: dict[str, set[int]] = {}
+        self._shown: dict[str, int] = {}
 
     def started(self, name: str) -> None:
         self._shown.pop(name, None)
         self._print(f"{name}: building")
 
     def progress(self, name: str, events: Events) -> None:
-        shown = self._shown.setdefault(name, set())
+        new = events.begun[self._shown.get(name, 0) :]
+        self._shown[name] = len(events.begun)
         # Within one event several steps may have begun, announced in no order.
-        for step in sorted(events.instructions(), key=lambda each: each.started):
-            if step.started and step.number not in shown:
-                shown.add(step.number)
-                self._print(f"{name}: {shorten(step.name)}")
+        for step in sorted(new, key=lambda each: each.started):
+            self._print(f"{name}: {shorten(step.name)}")
 
     def ended(self, name: str, text: str) -> None:
         self._print(f"{name}: {text}")
@@ -60,17 +59,16 @@ class LiveDisplay:
     def __init__(self, console: "Console") -> None:
         self._console = console
         self._lock = Lock()
-        self._rows: dict[str, tuple[float, str]] = {}
+        self._rows: dict[str, tuple[float, Events | None]] = {}
 
     def started(self, name: str) -> None:
         with self._lock:
-            self._rows[name] = (time.monotonic(), "starts")
+            self._rows[name] = (time.monotonic(), None)
 
     def progress(self, name: str, events: Events) -> None:
-        step = events.running
         with self._lock:
-            if step and name in self._rows:
-                self._rows[name] = (self._rows[name][0], shorten(step.name))
+            if name in self._rows:
+                self._rows[name] = (self._rows[name][0], events)
 
     def ended(self, name: str, text: str) -> None:
         with self._lock:
@@ -84,9 +82,10 @@ class LiveDisplay:
         table = Table.grid(padding=(0, 2))
         with self._lock:
             rows = list(self._rows.items())
-        for name, (began, step) in rows:
+        for name, (began, events) in rows:
+            step = events.running if events else None
             minutes, seconds = divmod(int(time.monotonic() - began), 60)
-            step_text = Text(step, overflow="ellipsis", no_wrap=True)
+            step_text = Text(shorten(step.name) if step else "starts", overflow="ellipsis", no_wrap=True)
             table.add_row(Text(name, style="bold"), step_text, f"{minutes}:{seconds:02}")
         return table
 

@@ -44,9 +44,13 @@ class Step:
 
 @dataclass
 class Events:
-    """Gathers one build. ``feed`` takes a line and yields what a complete log should say about it."""
+    """Gathers one build. ``feed`` takes a line and yields what a complete log should say about it.
+
+    ``begun`` holds the instructions that have started, in the order in which that became known.
+    """
 
     steps: dict[str, Step] = field(default_factory=dict)
+    begun: list[Step] = field(default_factory=list)
     error_lines: list[str] = field(default_factory=list)
     is_clipped: bool = False
 
@@ -75,7 +79,8 @@ class Events:
     @property
     def running(self) -> Step | None:
         """The instruction that started last and has not ended, else any such step."""
-        open_steps = [step for step in self.steps.values() if step.started and not step.completed]
+        # A display asks from another thread than the one that feeds.
+        open_steps = [step for step in list(self.steps.values()) if step.started and not step.completed]
         return next(
             (step for step in reversed(open_steps) if not step.is_internal), open_steps[-1] if open_steps else None
         )
@@ -117,6 +122,8 @@ class Events:
             yield f"#{step.number} {step.name}"
         was_completed = step.completed
         # A step may run in several parts; each announces itself with a new start and no end.
+        if not step.started and vertex.get("started") and not step.is_internal:
+            self.begun.append(step)
         step.started = step.started or vertex.get("started", "")
         step.completed = vertex.get("completed", "") if vertex.get("started") else step.completed
         step.is_cached = step.is_cached or bool(vertex.get("cached"))

@@ -24,6 +24,8 @@ def describe_failure(pinset: PinSet, root: Path, node: Node, outcome: Outcome, l
     step = events.failed
     tail = list(step.tail) if step else []
     lines = [f"{node.name}: {cause.name}: {_shortened(events.final_error)}"]
+    if step is None:
+        lines += [f"  {each.strip()}" for each in events.final_error.splitlines()[1:]]
     if line:
         lines.append(f"  at {node.target.dockerfile}:{line}{_from_template(root, node, instruction)}")
     lines += [f"  {each}" for each in _pin_lines(pinset, node, instruction, [*tail, events.final_error])]

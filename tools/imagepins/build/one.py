@@ -9,7 +9,7 @@ from threading import Event
 from typing import Any
 
 from imagepins.build.builder import Builder
-from imagepins.build.causes import OTHER, Cause, classify
+from imagepins.build.causes import INTERRUPTED, OTHER, Cause, classify
 from imagepins.build.events import Events
 from imagepins.build.labels import Source, make_labels
 from imagepins.build.workspace import Workspace
@@ -59,6 +59,13 @@ class Outcome:
         """Digest of the result as it was pushed or stored; None where nothing was exported."""
         found = self.metadata.get("containerimage.digest")
         return str(found) if found else None
+
+
+def failed(node: Node, error: Exception) -> Outcome:
+    """What an error of the tool's own means for one node, so that the others can go on."""
+    events = Events()
+    events.error_lines.append(f"ERROR: {str(error).removeprefix(f'{node.name}: ')}")
+    return Outcome(events, OTHER, 0.0)
 
 
 def bake_target(node: Node, part: Node, settings: Settings, parents: Mapping[str, str]) -> BakeTarget:
@@ -153,7 +160,7 @@ def _watch(argv: list[str], node: Node, settings: Settings, on_event: Callable[[
         except ProcessFailed as error:
             events.error_lines.append(f"ERROR: {error.reason}")
             log.write(f"{error.reason}\n")
-            cause = OTHER if stop.is_set() else Cause("time limit", "give it more with --time-limit")
+            cause = INTERRUPTED if stop.is_set() else Cause("time limit", "give it more with --time-limit")
     seconds = time.monotonic() - began
     if cause:
         return Outcome(events, cause, seconds)

@@ -105,9 +105,10 @@ class Run:
         if self.settings.push and remote and parent.name in self.digests:
             return f"{remote}@{self.digests[parent.name]}"
         if self.settings.builder.sees_local_images:
-            built = self.job.found.local.built(parent)
-            if built or parent.name in self.digests:
-                return f"{parent.content_tag}{built.pinned if built else ''}"
+            if parent.name in self.digests:
+                return parent.content_tag
+            if built := self.job.found.local.built(parent):
+                return f"{parent.content_tag}{built.pinned}"
         if remote and isinstance(answer, Present):
             return f"{remote}@{answer.digest}"
         return None
