@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 import xml.etree.ElementTree as ET
@@ -254,6 +255,35 @@ def test_engine_that_is_not_there_exits_6_with_one_sentence(verify: Callable[...
     assert (done.code, done.stdout) == (6, "")
     assert done.stderr.count("\n") == 1
     assert f"No engine listens at unix://{tmp_path}/none.sock" in done.stderr
+
+
+@pytest.fixture
+def deaf_engine(tmp_path: Path) -> Iterator[str]:
+    """A socket that takes connections and never answers."""
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(f"{tmp_path}/deaf.sock")
+        deaf.listen()
+        yield f"unix://{tmp_path}/deaf.sock"
+
+
+def test_engine_that_hangs_exits_6_and_says_so(verify: Callable[..., Completed], deaf_engine: str) -> None:
+    begin = time.monotonic()
+    done = verify("honest", DOCKER_HOST=deaf_engine)
+
+    assert (done.code, done.stdout) == (6, "")
+    assert "took the connection but did not answer within 5 s" in done.stderr
+    assert time.monotonic() - begin < 30
+
+
+def test_interrupt_ends_the_wait_for_an_engine_that_hangs(command: Callable[..., list[str]], deaf_engine: str) -> None:
+    process = subprocess.Popen(
+        command("honest"), stderr=subprocess.PIPE, text=True, env={**os.environ, "DOCKER_HOST": deaf_engine}
+    )
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+
+    _, err = process.communicate(timeout=15)
+    assert (process.returncode, err.strip()) == (130, "image: interrupted")
 
 
 def test_reports_carry_the_same_checks(verify: Callable[..., Completed], tmp_path: Path) -> None:

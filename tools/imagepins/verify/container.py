@@ -43,17 +43,24 @@ class Run:
     devices: tuple[str, ...] = ()
 
 
-def observe(client: APIClient, run: Run, on_document: Callable[[dict[str, Any]], None], ended: threading.Event) -> None:
+def observe(
+    client: APIClient,
+    run: Run,
+    on_document: Callable[[dict[str, Any]], None],
+    ended: threading.Event,
+    created: threading.Event,
+) -> None:
     """Collect in a container, hand the document to ``on_document``, and remove the container.
 
-    The document is handed over before the removal, which nobody has to wait for. ``ended`` ends the container early.
-    Raises NoAnswer where the container gave no document, and the SDK's errors.
+    The document is handed over before the removal, which nobody has to wait for. ``ended`` ends the container early;
+    ``created`` is set once there is one. Raises NoAnswer where the container gave no document, and the SDK's errors.
     """
     name = f"imagepins-verify-{os.urandom(6).hex()}"
     mark = f"--imagepins-{os.urandom(12).hex()}--"
     output: Iterator[Any] = iter(())
     try:
         container = create(client, run, name, mark)
+        created.set()
         output = client.attach(container, stdout=True, stderr=True, stream=True, demux=True)
         client.start(container)
         with _limits(container, run.request["seconds"] + GRACE_SECONDS, ended):
@@ -65,7 +72,9 @@ def observe(client: APIClient, run: Run, on_document: Callable[[dict[str, Any]],
             raise _no_answer(client, container, text, run)
         on_document({"image": facts, **document})
     finally:
-        _remove(client, name, output)
+        # An engine that never answered would not answer this either.
+        if created.is_set():
+            _remove(client, name, output)
 
 
 def _remove(client: APIClient, name: str, output: Iterator[Any]) -> None:

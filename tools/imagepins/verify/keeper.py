@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,6 +24,16 @@ if TYPE_CHECKING:
     from docker import APIClient
 
     from imagepins.verify.container import Run
+
+
+REMOVAL_SECONDS = 60.0
+"""How long a run that has answered may take to remove its container."""
+
+INTERRUPTED_SECONDS = 5.0
+"""The same for one that has not. A container that is still there then is a leftover, which the next run removes."""
+
+SILENCE_SECONDS = 5.0
+"""After how long without a container the engine is asked whether it answers at all."""
 
 
 class Keeper:
@@ -40,7 +52,7 @@ class Keeper:
             _be_keeper(from_parent, to_parent)
         os.close(from_parent)
         os.close(to_parent)
-        self._has_run = False
+        self._has_run = self._has_answered = False
 
     def __enter__(self) -> Self:
         return self
@@ -58,6 +70,7 @@ class Keeper:
     def answer(self) -> dict[str, Any]:
         """The document of the run. Raises NoAnswer, RefError (no such image) or EngineError."""
         answer = _read(self._from_child)
+        self._has_answered = True
         if answer is None:
             raise EngineError("the process that speaks to the engine died; run the command again")
         if "error" in answer:
@@ -68,7 +81,7 @@ class Keeper:
     def close(self) -> None:
         """End the run, if it is still on, and wait until its container is removed.
 
-        One interrupt does not cut the wait short. A second one does: the keeper then goes on by itself.
+        What takes longer than that may, as with an engine that hangs, is killed. An interrupt shortens the wait.
         """
         if self._pid < 0:
             return
@@ -78,17 +91,23 @@ class Keeper:
             # It has made nothing yet, so there is nothing to wait for.
             os.kill(pid, signal.SIGKILL)
         try:
-            _wait(pid)
+            _wait_for_end(self._from_child, REMOVAL_SECONDS if self._has_answered else INTERRUPTED_SECONDS)
         except KeyboardInterrupt:
-            _wait(pid)
+            _wait_for_end(self._from_child, INTERRUPTED_SECONDS)
             raise
         finally:
+            os.kill(pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
             os.close(self._from_child)
 
 
-def _wait(pid: int) -> None:
-    with suppress(ChildProcessError):
-        os.waitpid(pid, 0)
+def _wait_for_end(descriptor: int, seconds: float) -> None:
+    """Wait until the other side of a pipe is closed, as the end of its process closes it."""
+    deadline = time.monotonic() + seconds
+    while select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        if not os.read(descriptor, 1 << 20):
+            return
 
 
 def _be_keeper(read: int, write: int) -> NoReturn:
@@ -117,25 +136,51 @@ def _keep(read: int, tell: Callable[[dict[str, Any]], None]) -> None:
         if asked is None:
             return
         run = Run(source=collector_source(), **asked)
-        _observe(client, run, lambda document: tell({"document": document}), _ended(read))
+        created = _watch_silence(tell)
+        _observe(client, run, lambda document: tell({"document": document}), _ended(read), created)
     except BaseException as error:  # noqa: BLE001 - told to the parent, which raises it
         translated = translate(error, run.ref if run else "")
         with suppress(BrokenPipeError):
             tell(_plain(translated))
 
 
-def _observe(client: APIClient, run: Run, tell: Callable[[dict[str, Any]], None], ended: threading.Event) -> None:
+def _watch_silence(tell: Callable[[dict[str, Any]], None]) -> threading.Event:
+    """End this process where the engine turns out to hang, until the event that is given back is set."""
+    created = threading.Event()
+
+    def watch() -> None:
+        from imagepins.engine.usable import find_problem
+
+        while not created.wait(SILENCE_SECONDS):
+            problem = find_problem()
+            if problem and not created.is_set():
+                with suppress(BrokenPipeError):
+                    tell(_plain(EngineError(problem.text)))
+                # The other thread waits for the engine, and nothing can wake it.
+                os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    return created
+
+
+def _observe(
+    client: APIClient,
+    run: Run,
+    tell: Callable[[dict[str, Any]], None],
+    ended: threading.Event,
+    created: threading.Event,
+) -> None:
     """Run, and run again where the engine refused for a reason that need not end it."""
     from imagepins.verify.client import connect, has_no_device, is_too_new
     from imagepins.verify.container import observe
 
     try:
-        observe(client, run, tell, ended)
+        observe(client, run, tell, ended, created)
     except Exception as error:
         if is_too_new(error):
-            return _observe(connect("auto"), run, tell, ended)
+            return _observe(connect("auto"), run, tell, ended, created)
         if has_no_device(error) and run.devices:
-            return _observe(client, replace(run, devices=()), tell, ended)
+            return _observe(client, replace(run, devices=()), tell, ended, created)
         raise
 
 

@@ -21,8 +21,9 @@ def marks_of(pid: int) -> dict[str, str]:
 def remove(client: APIClient, name: str) -> None:
     """Remove a container and its anonymous volumes, whatever state it is in; none of that name is fine."""
     from docker.errors import APIError
+    from requests.exceptions import RequestException
 
-    with suppress(APIError):
+    with suppress(APIError, RequestException):
         client.remove_container(name, force=True, v=True)
 
 
