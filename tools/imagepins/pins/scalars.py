@@ -59,15 +59,17 @@ DIGEST = Scalar("a digest, sha256: and 64 lower-case hex digits", r"sha256:[0-9a
 SHA256 = Scalar("64 lower-case hex digits", r"[0-9a-f]{64}", _sha256_hint)
 # A path of a URL may hold anything but blanks, quotes, '#' and what a shell or Docker would expand.
 _URL_REST = r"[A-Za-z0-9._~:/?\[\]@!&()*+,;=%-]*[A-Za-z0-9/_=)-]"
+# A host that begins like an option would reach ssh as one.
+_HOST = r"[A-Za-z0-9][A-Za-z0-9.-]*"
 GIT_URL = Scalar(
     "a git URL (https://, ssh://, git@host:path or file://)",
-    rf"(?:https://[A-Za-z0-9][A-Za-z0-9.-]*(?::\d+)?/{_URL_REST}|ssh://(?:[\w.-]+@)?[A-Za-z0-9][A-Za-z0-9.-]*(?::\d+)?/{_URL_REST}"
-    rf"|[\w][\w.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:(?!:){_URL_REST}|file:///{_URL_REST})",
+    rf"(?:https://{_HOST}(?::\d+)?/{_URL_REST}|ssh://(?:[\w.-]+@)?{_HOST}(?::\d+)?/{_URL_REST}"
+    rf"|[\w][\w.-]*@{_HOST}:(?!:){_URL_REST}|file:///{_URL_REST})",
     _url_hint,
 )
 URL = Scalar(
     "an https:// URL",
-    rf"(?:https://[A-Za-z0-9][A-Za-z0-9.-]*(?::\d+)?/{_URL_REST}|http://(?:localhost|127\.0\.0\.1)(?::\d+)?/{_URL_REST}"
+    rf"(?:https://{_HOST}(?::\d+)?/{_URL_REST}|http://(?:localhost|127\.0\.0\.1)(?::\d+)?/{_URL_REST}"
     rf"|file:///{_URL_REST})",
     _url_hint,
 )
