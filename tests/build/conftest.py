@@ -149,9 +149,17 @@ def docker(*args: str, env: Mapping[str, str] | None = None) -> str:
 
 
 def remove_images(*parts: str, env: Mapping[str, str] | None = None) -> None:
-    """Remove the images whose names hold one of ``parts``, pulled ones without a tag, too."""
-    lines = docker("image", "ls", "--format", "{{.Repository}} {{.ID}}", env=env).splitlines()
-    doomed = {line.split()[1] for line in lines if any(part in line.split()[0] for part in parts)}
+    """Remove the names that hold one of ``parts``, those of pulled images without a tag, too.
+
+    By name and never by id: an id would take the base image with it where a test gave that a name.
+    """
+    layout = "{{.Repository}} {{.Tag}} {{.Digest}}"
+    rows = [line.split() for line in docker("image", "ls", "--digests", "--format", layout, env=env).splitlines()]
+    doomed = {
+        f"{name}@{digest}" if tag == "<none>" else f"{name}:{tag}"
+        for name, tag, digest in rows
+        if any(part in name for part in parts)
+    }
     if doomed:
         every = {**os.environ, **(env or {})}
         subprocess.run(["docker", "image", "rm", "--force", *doomed], capture_output=True, check=False, env=every)
