@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from imagepins.pins.model import PinSet, Target
 from imagepins.verify.checks.image import check_gpu, check_image
+from imagepins.verify.checks.label import check_label
 from imagepins.verify.checks.pins import check_pin
 from imagepins.verify.claims import PINS_LABEL
 from imagepins.verify.findings import Check, Rank, Report, Status
@@ -32,6 +33,7 @@ def verify(
     """
     begin = time.monotonic()
     name = target.name
+    label = list(check_label(target, pins, observed, is_judge=against_image))
     if against_image:
         target, pins = with_stored(target, pins, observed.image.labels)
     moved = {} if against_image else differences(target, pins, observed.image.labels)
@@ -39,6 +41,7 @@ def verify(
     if moved:
         before = _check(*with_stored(target, pins, observed.image.labels), observed)
         checks = list(_built_from_others(checks, before, moved))
+    checks += label
     checks.append(check_gpu(target, observed, is_asked=is_gpu_asked, is_required=is_gpu_required))
     return Report(
         target=name,
