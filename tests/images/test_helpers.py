@@ -151,3 +151,23 @@ def test_a_wheel_without_code_for_an_architecture_ends_the_build(
     done = helper("record", *options, "--archs", "gfx942 gfx950", check=False)
     assert done.code == code
     assert ("imagepins: pin small: no code for gfx950, only for gfx942" in done.stderr) is bool(code)
+
+
+@pytest.mark.parametrize(
+    ("name", "requirement", "ends"),
+    [("torch", "sympy", False), ("triton", "sympy", True), ("torch", "triton<3", False), ("triton", "torch>=3", True)],
+)
+def test_what_a_base_brought_may_complain_and_nothing_else(
+    name: str, requirement: str, *, ends: bool, helper: Helper, tmp_path: Path
+) -> None:
+    brought, constraints = tmp_path / "brought.txt", tmp_path / "constraints.txt"
+    helper("check", "--write", str(brought))
+    assert "torch==2.9.1+rocm7.2" in brought.read_text().splitlines()
+    constraints.write_text("triton==3.8.0+git669b31ac\n")
+    for info in helper.site.glob("*.dist-info"):
+        metadata = [line for line in (info / "METADATA").read_text().splitlines() if "Requires-Dist" not in line]
+        added = [f"Requires-Dist: {requirement}"] if info.name.startswith(f"{name}-") else []
+        (info / "METADATA").write_text("\n".join([*metadata, *added]) + "\n")
+    done = helper("check", "--constraints", str(constraints), str(brought), check=False)
+    assert bool(done.code) is ends, done.stderr
+    assert f"{name} " in done.stderr
