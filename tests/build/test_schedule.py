@@ -14,6 +14,7 @@ from imagepins.build.events import Events
 from imagepins.build.one import Outcome
 from imagepins.build.options import Limits
 from imagepins.build.schedule import Scheduler
+from imagepins.errors import BuildFailed, EngineError
 from imagepins.plan.graph import Node
 
 GOOD = Outcome(Events(), None, 0.0)
@@ -152,6 +153,56 @@ def test_an_interrupt_stops_what_runs_and_is_passed_on() -> None:
     with pytest.raises(KeyboardInterrupt):
         Scheduler(interrupt, lambda *_: None, Limits()).run([node("a"), node("b")])
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    "error", [BuildFailed("a: no definition"), EngineError("a: no bake"), OSError(28, "No space left on device", "f")]
+)
+def test_what_one_node_runs_into_is_its_failure_and_the_others_go_on(error: Exception) -> None:
+    record = Record()
+
+    def work(built: Node, stop: Event) -> Outcome:
+        if built.name == "a":
+            raise error
+        return record.work(built, stop)
+
+    found = Scheduler(work, lambda *_: None, Limits(keep_going=True)).run([node("a"), node("b", "a"), node("c")])
+    assert {name: outcome.cause.name if outcome.cause else "ok" for name, outcome in found.items()} == {
+        "a": "failed",
+        "c": "ok",
+    }
+    assert found["a"].events.final_error == str(error).removeprefix("a: ")
+
+
+def test_a_retry_that_will_not_come_leaves_the_failure_before_it() -> None:
+    later = bad(NETWORK)
+    later.events.error_lines[:] = ["ERROR: retry in 60s"]
+    record = Record({"a": [later], "b": [bad(STEP)]})
+
+    def work(built: Node, stop: Event) -> Outcome:
+        if built.name == "b":
+            stop.wait(0.3)
+        return record.work(built, stop)
+
+    found = Scheduler(work, lambda *_: None, Limits()).run([node("a"), node("b")])
+    assert {name: outcome.cause and outcome.cause.name for name, outcome in found.items()} == {
+        "a": "network",
+        "b": "step failed",
+    }
+
+
+def test_a_retry_is_not_announced_once_another_target_has_failed() -> None:
+    told: list[str] = []
+    record = Record({"a": [bad(NETWORK)], "b": [bad(STEP)]})
+
+    def work(built: Node, stop: Event) -> Outcome:
+        if built.name == "a":
+            stop.wait(0.3)
+        return record.work(built, stop)
+
+    found = Scheduler(work, lambda built, *_: told.append(built.name), Limits()).run([node("a"), node("b")])
+    assert told == []
+    assert set(found) == {"a", "b"}
 
 
 def test_an_error_of_the_tool_itself_is_not_swallowed() -> None:

@@ -1,5 +1,6 @@
 """Nodes and options → built images: what is there is skipped, the rest built, told and remembered."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from threading import Event
 
 from imagepins.build import local as local_images
 from imagepins.build.builder import check_builder
+from imagepins.build.causes import INTERRUPTED
 from imagepins.build.choose import refuse_incomplete
 from imagepins.build.disk import check_space
 from imagepins.build.display import Display, display
@@ -84,7 +86,11 @@ class Run:
             reference = self._reference(parent)
             parents[parent.name] = f"docker-image://{reference}" if reference else f"target:{parent.slug}"
             linked += [] if reference else [parent]
-        outcome = build_one(node, self.settings, linked, parents, on_event=self._progress(node), stop=stop)
+        try:
+            outcome = build_one(node, self.settings, linked, parents, on_event=self._progress(node), stop=stop)
+        except Exception as error:
+            self.shown.ended(node.name, f"failed: {str(error).splitlines()[0].removeprefix(f'{node.name}: ')}")
+            raise
         if digest := outcome.digest:
             self.digests[node.name] = digest
         self.shown.ended(node.name, _ending(outcome))
@@ -116,6 +122,8 @@ class Run:
 
 def _ending(outcome: Outcome) -> str:
     hits, steps = outcome.events.cache_hits
+    if outcome.cause is INTERRUPTED:
+        return f"interrupted after {outcome.seconds:.1f} s"
     if outcome.cause:
         return f"failed after {outcome.seconds:.1f} s: {outcome.cause.name}"
     return f"built in {outcome.seconds:.1f} s, {hits} of {steps} steps cached"
@@ -130,7 +138,11 @@ def _results(job: Job, settings: Settings, outcomes: Mapping[str, Outcome]) -> l
         for each in results
         if each.state == BUILT and each.outcome
     }
-    write_state(settings.workspace.state, remembered)
+    try:
+        write_state(settings.workspace.state, remembered)
+    except OSError as error:
+        # Only forecasts come from it: what was built is good without.
+        print(f"{settings.workspace.state}: {error.strerror}; durations and sizes are not remembered", file=sys.stderr)  # noqa: T201
     return results
 
 

@@ -3,12 +3,13 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Event
 
 from imagepins.build.causes import wait_seconds
-from imagepins.build.one import Outcome
+from imagepins.build.one import Outcome, failed
 from imagepins.build.options import Limits
+from imagepins.errors import BuildFailed, EngineError
 from imagepins.plan.graph import Node
 
 HEAVY = "heavy"
@@ -16,12 +17,16 @@ HEAVY = "heavy"
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try at a node: not before a time of the monotonic clock, and with nothing beside it where ``alone``."""
+    """One try at a node: not before a time of the monotonic clock, and with nothing beside it where ``alone``.
+
+    ``last`` is what came of the try before it.
+    """
 
     node: Node
     number: int = 1
     not_before: float = 0.0
     alone: bool = False
+    last: Outcome | None = None
 
 
 @dataclass
@@ -67,6 +72,8 @@ class Scheduler:
         """Leave out what stands behind a failure; all of it unless ``keep_going``."""
         lost = {name for name, outcome in self.outcomes.items() if outcome.cause}
         if lost and not self.limits.keep_going:
+            # A try that will not come leaves the failure before it as what came of the node.
+            self.outcomes.update({each.node.name: each.last for each in waiting if each.last})
             return []
         kept: list[Attempt] = []
         for attempt in waiting:
@@ -89,15 +96,30 @@ class Scheduler:
         if not running:
             time.sleep(0.1)
             return []
-        again: list[Attempt] = []
-        for future in wait(running, timeout=0.5, return_when=FIRST_COMPLETED).done:
-            attempt = running.pop(future)
-            outcome = future.result()
-            if outcome.cause and attempt.number <= outcome.cause.retries:
-                pause = wait_seconds(outcome.events.final_error, attempt.number)
-                self.retrying(attempt.node, outcome, pause)
-                later = time.monotonic() + pause
-                again.append(replace(attempt, number=attempt.number + 1, not_before=later, alone=outcome.cause.alone))
-            else:
-                self.outcomes[attempt.node.name] = outcome
-        return again
+        ended = [
+            (running.pop(future), future) for future in wait(running, timeout=0.5, return_when=FIRST_COMPLETED).done
+        ]
+        tries = [(attempt, _outcome(attempt.node, future)) for attempt, future in ended]
+        final = {attempt.node.name: outcome for attempt, outcome in tries if not _may_retry(attempt, outcome)}
+        self.outcomes.update(final)
+        return [self._next(attempt, outcome) for attempt, outcome in tries if attempt.node.name not in final]
+
+    def _next(self, attempt: Attempt, outcome: Outcome) -> Attempt:
+        """The try after ``outcome``, announced if it will come."""
+        pause = wait_seconds(outcome.events.final_error, attempt.number)
+        if self.limits.keep_going or not any(each.cause for each in self.outcomes.values()):
+            self.retrying(attempt.node, outcome, pause)
+        alone = outcome.cause is not None and outcome.cause.alone
+        return Attempt(attempt.node, attempt.number + 1, time.monotonic() + pause, alone, outcome)
+
+
+def _outcome(node: Node, future: Future[Outcome]) -> Outcome:
+    """What came of a try; what one node ran into is told as its failure, and not as the end of all."""
+    try:
+        return future.result()
+    except (BuildFailed, EngineError, OSError) as error:
+        return failed(node, error)
+
+
+def _may_retry(attempt: Attempt, outcome: Outcome) -> bool:
+    return outcome.cause is not None and attempt.number <= outcome.cause.retries
