@@ -91,6 +91,16 @@ def test_changed_files_fail_unless_the_pin_has_picks() -> None:
     assert statuses(claim("1c0ab42", Rank.MAPPED, is_dirty=True), pin="picked") == [Status.PASSED]
 
 
+@pytest.mark.parametrize(
+    ("is_proof", "status"), [(True, Status.FAILED), (False, Status.FINDING)], ids=["of the bytes", "beside them"]
+)
+def test_changed_files_that_worse_evidence_tells_of_are_not_lost(is_proof: bool, status: Status) -> None:
+    mapped, record = claim("1c0ab42", Rank.MAPPED), claim(COMMIT, Rank.FILE, is_dirty=True, is_proof=is_proof)
+
+    assert statuses(mapped, record) == [Status.PASSED, status]
+    assert statuses(mapped, record, pin="picked") == [Status.PASSED]
+
+
 def test_check_stands_at_the_line_of_the_value() -> None:
     (check,) = judged(claim("7da4302", Rank.MAPPED))
 

@@ -41,11 +41,11 @@ def package(version: str, state: str = "install ok installed") -> str:
 RECORD = "/usr/share/imagepins/provenance/rccl.txt"
 
 
-def record(*files: str) -> str:
+def record(*files: str, dirty: str = "no") -> str:
     """Dockerfile line by which a build leaves a record of what it installed."""
     return (
         f"RUN mkdir -p {RECORD.rpartition('/')[0]} && {{ echo 'commit: 1c0ab425abda9d1fd80fa977c253556b14eb140b'; "
-        f"echo 'dirty: no'; sha256sum {' '.join(files)}; }} >{RECORD}"
+        f"echo 'dirty: {dirty}'; sha256sum {' '.join(files)}; }} >{RECORD}"
     )
 
 
@@ -136,6 +136,24 @@ LIES = [
         "COPY rccl.so /opt/built.so\n" + record("/opt/built.so"),
         "rccl build record",
         "did not install",
+    ),
+    Lie(
+        "record-of-a-dirty-tree",
+        record("/opt/rocm/lib/librccl.so.1.0", dirty="yes"),
+        "rccl commit (build record",
+        "changed files",
+    ),
+    Lie(
+        "record-cut-short",
+        record("/opt/rocm/lib/librccl.so.1.0") + f" && head -c 85 {RECORD} >{RECORD}.new && mv {RECORD}.new {RECORD}",
+        "rccl build record",
+        "unreadable record",
+    ),
+    Lie(
+        "record-emptied",
+        record("/opt/rocm/lib/librccl.so.1.0") + f"\nRUN truncate -s 0 {RECORD}",
+        "rccl build record",
+        "unreadable record",
     ),
     Lie("env-missing", "ENV RCCL_DDA_FABRIC_MAXBLOCKS=", "env RCCL_DDA_FABRIC_MAXBLOCKS", "replaced"),
     Lie("env-of-another-value", "ENV RCCL_DDA_FABRIC_MAXBLOCKS=256", "env RCCL_DDA_FABRIC_MAXBLOCKS", "256"),

@@ -12,6 +12,7 @@ from imagepins.pins.text import Text
 from imagepins.verify.findings import Aspect, Check, Claim, Rank, Status
 
 SHORTEST_COMMIT = 7
+DIRTY = "built from a tree with changed files"
 
 
 def commits_match(expected: str, found: str) -> bool:
@@ -77,6 +78,11 @@ def _judge(question: Question, claims: list[Claim]) -> Iterator[Check]:
             says = "a statement" if claim.rank is Rank.STATED else f"the {claim.how.split(',')[0]}"
             cause = f"{says} disagrees with better evidence; do not go by it"
             yield question.check(Status.FINDING, claim, found=claim.value, cause=cause, name=f" ({claim.how})")
+        elif claim.is_dirty and claim not in deciding and not _is_patched(question.pin):
+            # A record of the very bytes is no hearsay: what it says of its tree holds for what is mapped.
+            status = Status.FAILED if claim.is_proof else Status.FINDING
+            found = f"{claim.value} with changed files"
+            yield question.check(status, claim, found=found, cause=DIRTY, name=f" ({claim.how})")
 
 
 def _deciding(claims: list[Claim]) -> list[Claim]:
@@ -90,14 +96,18 @@ def _deciding(claims: list[Claim]) -> list[Claim]:
 def _decide(question: Question, deciding: list[Claim]) -> Check:
     pin = question.pin
     wrong = [claim for claim in deciding if not question.match(question.expected, claim.value)]
-    is_patched = isinstance(pin, GitPin) and bool(pin.picks or pin.reverts)
-    dirty = [claim for claim in deciding if claim.is_dirty and not is_patched]
+    dirty = [claim for claim in deciding if claim.is_dirty and not _is_patched(pin)]
     shown = (wrong or dirty or deciding)[0]
     found = shown.value + (" with changed files" if shown.is_dirty else "")
     if not wrong and not dirty:
         return question.check(Status.PASSED, shown, found=found)
-    cause = _wrong_cause(deciding, wrong) if wrong else "built from a tree with changed files"
+    cause = _wrong_cause(deciding, wrong) if wrong else DIRTY
     return question.check(Status.FAILED, shown, found=found, cause=cause)
+
+
+def _is_patched(pin: Pin) -> bool:
+    """Whether the pin itself asks for changed files."""
+    return isinstance(pin, GitPin) and bool(pin.picks or pin.reverts)
 
 
 def _wrong_cause(deciding: list[Claim], wrong: list[Claim]) -> str:

@@ -121,12 +121,16 @@ class Checkout(_Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class Record(_Entry):
-    """What a build stage recorded of a pin; ``files`` maps a path to its recorded and present sha256."""
+    """What a build stage recorded of a pin; ``files`` maps a path to its recorded and present sha256.
+
+    ``strange`` counts lines that are neither a field nor a file.
+    """
 
     path: str
     name: str
     fields: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    strange: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,12 @@ def _load_error(family: str, files: list[Library], observed: Observed) -> str:
 def check_record(pin: Pin, component: Component | None, pins: PinSet, observed: Observed) -> Iterator[Check]:
     """Recorded files must be as the build left them, and a process must map recorded files only."""
     record = record_of(pin, observed)
-    if record is None or not record.files:
+    if record is None:
+        return
+    if not record.files or not record.fields.get("commit") or record.strange:
+        values = {"expected": "a commit and files with their sha256", "found": "unreadable record"}
+        values |= {"file": record.path, "cause": "emptied, cut short, or not written by the build"}
+        yield pin_check(pin, pins, "build record", Status.FAILED, rank=Rank.FILE, **values)
         return
     differing, loose = changed(record), unrecorded(record, component, observed)
     cause = "a process maps a file that the build did not install" if loose else ""

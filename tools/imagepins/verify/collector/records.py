@@ -30,13 +30,17 @@ def read_records(folder: str) -> list[dict[str, Any]]:
 def _record(path: str) -> dict[str, Any]:
     fields: dict[str, str] = {}
     files: dict[str, dict[str, str]] = {}
+    strange = 0
     for line in read_text(path, 2_000_000).splitlines():
         recorded, field = LINE.match(line), FIELD.match(line)
         if recorded:
             files[recorded.group(2)] = {"recorded": recorded.group(1), "present": digest(recorded.group(2))}
         elif field:
             fields[field.group(1)] = field.group(2).strip()
-    return {"path": shown(path), "name": os.path.basename(path).rpartition(".")[0], "fields": fields, "files": files}
+        elif line.strip() and not line.startswith("#"):
+            strange += 1
+    name = os.path.basename(path).rpartition(".")[0]
+    return {"path": shown(path), "name": name, "fields": fields, "files": files, "strange": strange}
 
 
 def digest(path: str) -> str:
