@@ -25,6 +25,14 @@ def test_hashes_of_an_unchanged_tree_are_those_of_now(project: "Project") -> Non
     assert hashes_at(project.root, "pins.yaml", "HEAD") == project.hashes()
 
 
+def test_links_out_of_the_tree_are_no_obstacle_and_count_by_where_they_lead(project: "Project") -> None:
+    for name, target in (("absolute", "/etc/passwd"), ("out", "../../../../../../etc")):
+        (project.root / name).symlink_to(target)
+        (project.root / "images/low/context/files" / name).symlink_to(target)
+    commit(project, "one")
+    assert hashes_at(project.root, "pins.yaml", "HEAD") == project.hashes()
+
+
 def test_an_edit_moves_what_it_concerns_and_nothing_else(project: "Project") -> None:
     commit(project, "one")
     project.write("high.j2", "FROM low:v\nRUN echo other\n")
