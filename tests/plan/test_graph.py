@@ -93,3 +93,9 @@ def test_the_repository_of_a_tag_keeps_the_port(tag: str, name: str) -> None:
 def test_ancestors_are_all_that_stand_below(project: "Project") -> None:
     nodes = project.nodes()
     assert [node.name for node in ancestors(nodes["high/v"], nodes)] == ["low/v"]
+
+
+def test_onbuild_is_refused_with_its_line(project: "Project") -> None:
+    project.write("high.j2", "FROM low:v\nRUN true\nonbuild COPY --from=other:1 /x /x\n")
+    with pytest.raises(PinsError, match=r"high/v/Dockerfile:\d+: ONBUILD acts in images built from this one"):
+        project.nodes()

@@ -95,9 +95,19 @@ class _Read:
 
 def _read(target: Target, text: str, owners: Mapping[str, str]) -> _Read:
     parsed = parse(text, target.dockerfile)
+    _refuse_onbuild(parsed, target.dockerfile)
     taken = sources(parsed)
     parents = {use.name: owners[normal(use.name)] for use in taken.images if normal(use.name) in owners}
     return _Read(target, text, parsed, taken, parents)
+
+
+def _refuse_onbuild(parsed: Parsed, path: str) -> None:
+    for each in parsed.instructions:
+        if each.keyword == "ONBUILD":
+            raise PinsError(
+                f"{path}:{each.line}: ONBUILD acts in images built from this one, where no hash sees what it takes; "
+                "write the instruction into their templates"
+            )
 
 
 def _node(read: _Read, nodes: Mapping[str, Node], root: Path, slug: str) -> Node:
