@@ -1,6 +1,7 @@
 """The workflows: valid, hardened, and made of commands that a person can run."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import yaml
 from imagepins.pins.load import load
 from imagepins.render.workflows import LEVELS
 
-NAMES = ("images.yml", "build-images.yml")
+NAMES = ("images.yml", "build-images.yml", "test.yml")
 
 
 @pytest.fixture(params=NAMES)
@@ -70,12 +71,21 @@ def test_nothing_is_permitted_by_default_and_no_expression_reaches_a_shell(path:
     assert all(given["persist-credentials"] is False for given in checkouts)
 
 
-def test_what_jobs_run_are_make_targets(path: Path, repository: Path) -> None:
+def test_what_jobs_run_are_make_targets_or_scripts_of_this_repository(path: Path, repository: Path) -> None:
     makefile = (repository / "Makefile").read_text()
     commands = [step["run"] for step in steps(read(path)) if "run" in step]
     for command in commands:
         target = command.removeprefix("make ")
-        assert command == "exit 1" or re.search(rf"^{target}:.*## ", makefile, re.MULTILINE), command
+        script = repository / command.split()[-1]
+        is_script = script.is_file() and os.access(script, os.X_OK)
+        assert command == "exit 1" or is_script or re.search(rf"^{target}:.*## ", makefile, re.MULTILINE), command
+
+
+def test_results_of_jobs_have_names_that_no_two_targets_share(repository: Path) -> None:
+    building = read(repository / ".github/workflows/build-images.yml")
+    (upload,) = [step["with"] for step in steps(building) if "upload-artifact" in step.get("uses", "")]
+    # a/b-c and a-b/c would share IMAGE-VARIANT; slugs are made unique.
+    assert upload["name"] == "results-${{ matrix.slug }}"
 
 
 def test_one_image_that_fails_cancels_no_other_and_turns_the_gate_red(repository: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from imagepins.cli.image import main
 from imagepins.errors import UsageError
 from imagepins.plan import matrix
 
@@ -45,6 +46,15 @@ def test_chunks_hold_every_entry_once_and_in_order(count: int, size: int) -> Non
 def test_a_chunk_that_github_does_not_take_is_refused(size: int) -> None:
     with pytest.raises(UsageError, match="1 to 256"):
         matrix.chunks(entries(1), size)
+
+
+@pytest.mark.parametrize("output", [(), ("--github-output", "out")])
+def test_the_command_refuses_such_a_chunk_too(
+    project: "Project", capsys: pytest.CaptureFixture[str], output: tuple[str, ...]
+) -> None:
+    pins = ("--pins", str(project.root / "pins.yaml"))
+    assert main(["matrix", "--chunk", "0", *output, *pins]) == 2
+    assert "--chunk 0: GitHub takes 1 to 256 jobs" in capsys.readouterr().err
 
 
 def test_256_jobs_are_one_matrix_and_one_more_is_an_error_with_the_count_per_axis() -> None:
@@ -102,6 +112,7 @@ def test_an_entry_carries_what_its_job_needs(project: "Project") -> None:
         "name": "high/v",
         "image": "high",
         "variant": "v",
+        "slug": "high-v",
         "hash": node.content,
         "runner": "small",
         "weight": "light",

@@ -108,12 +108,13 @@ def matrix(
         click.echo(line, err=True)
     labels = {"light": "ubuntu-24.04", **dict(_runner(each) for each in runners)}
     entries = [making.entry(node, labels) for node in listed]
+    size = making.MAX_JOBS if chunk is None else chunk
     if chunk is None and (len(entries) <= making.MAX_JOBS or not github_output):
         click.echo(making.line(making.one_matrix(entries)))
     else:
-        click.echo(making.line(making.chunks(entries, chunk or making.MAX_JOBS)))
+        click.echo(making.line(making.chunks(entries, size)))
     if github_output:
-        append(github_output, making.github_outputs(entries, chunk or making.MAX_JOBS))
+        append(github_output, making.github_outputs(entries, size))
 
 
 def append(path: Path, text: str) -> None:

@@ -23,6 +23,7 @@ def entry(node: Node, runners: Mapping[str, str]) -> dict[str, Any]:
         "name": node.name,
         "image": str(node.target.image),
         "variant": str(node.target.variant),
+        "slug": node.slug,
         "hash": node.content,
         "runner": runners.get(node.target.weight, runners["light"]),
         "weight": str(node.target.weight),
