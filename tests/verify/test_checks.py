@@ -53,8 +53,19 @@ def test_base_is_told_by_its_layers_and_by_how_it_came_to_be() -> None:
     assert found["other base"].status is Status.UNPROVEN
 
 
-def test_base_that_moved_fails() -> None:
-    assert checks(image=image("x", "d"))["debian base"].status is Status.FAILED
+def test_tag_that_moved_since_the_build_is_a_finding() -> None:
+    assert checks(image=image("x", "d"))["debian base"].status is Status.FINDING
+
+
+def test_other_layers_than_those_of_a_pinned_digest_fail() -> None:
+    digest = f"sha256:{'0' * 64}"
+    pins = loads(PINS.replace("allow_tag: no registry", f"digest: '{digest}'"))
+    bases = {f"debian:trixie-slim@{digest}": {"layers": ["d"], "origin": "registry"}}
+    seen = read({"format": "imagepins-observed", "version": 1, "image": {"layers": ["x"], "bases": bases}})
+
+    found = {check.name: check for check in verify(pins.targets["a/b"], pins, seen).checks}
+
+    assert found["debian base"].status is Status.FAILED
 
 
 def test_base_that_is_not_here_is_unproven() -> None:

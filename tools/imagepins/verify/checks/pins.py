@@ -13,7 +13,7 @@ from imagepins.verify.judge import judge
 from imagepins.verify.observed import Observed
 
 LAYERS = "layers of the image"
-BASE_MOVED = "the base has moved since the image was built"
+TAG_MOVED = "the tag names another base than when the image was built"
 
 
 def check_pin(pin: Pin, target: Target, pins: PinSet, observed: Observed) -> Iterator[Check]:
@@ -51,12 +51,21 @@ def check_base(pin: ImagePin, target: Target, pins: PinSet, observed: Observed) 
         found = f"its {len(_layers(pin, observed))} layers ({origin})"
         return pin_check(pin, pins, "base", Status.PASSED, expected=pin.value, found=found, rank=Rank.FILE, how=LAYERS)
     others = [each for each in target.all_pins.values() if isinstance(each, ImagePin) and _is_base(each, observed)]
-    status = Status.UNPROVEN if others else Status.FAILED
-    cause = "built on another; what is copied out of an image leaves no trace of it" if others else BASE_MOVED
-    found = f"the layers of {others[0].value}" if others else "other layers"
+    status, found, cause = _moved(pin, others)
     return pin_check(
         pin, pins, "base", status, expected=pin.value, found=found, rank=Rank.FILE, how=LAYERS, cause=cause
     )
+
+
+def _moved(pin: ImagePin, others: list[ImagePin]) -> tuple[Status, str, str]:
+    """Status, found and cause for an image that does not begin with the layers of this base."""
+    if others:
+        cause = "built on another; what is copied out of an image leaves no trace of it"
+        return Status.UNPROVEN, f"the layers of {others[0].value}", cause
+    if pin.digest is None:
+        # A tag alone is no promise of bytes, so what it names now cannot convict an older image.
+        return Status.FINDING, "other layers", f"{TAG_MOVED}; build it again with --force"
+    return Status.FAILED, "other layers", "built on other layers than the pinned ones"
 
 
 def _layers(pin: ImagePin, observed: Observed) -> list[str]:
