@@ -69,4 +69,4 @@ def test_label_as_the_build_wrote_it_is_not_spoken_of() -> None:
     pins = {"tool": TOOL, "torch": TORCH}
     written = sha256(json.dumps(pins, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
-    assert checks(pins, **{"org.imagepins.pins-hash": written}) == {}
+    assert checks(pins, against_image=True, **{"org.imagepins.pins-hash": written}) == {}

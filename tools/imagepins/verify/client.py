@@ -15,7 +15,7 @@ API = "1.44"
 """API of Docker Engine 25 (2024), and the oldest that Docker Engine 29 still speaks."""
 
 
-def connect(version: str = API, *, seconds: float = 60) -> APIClient:
+def connect(version: str = API, *, seconds: int = 60) -> APIClient:
     """A client of the engine that the docker command would use. Says nothing to the engine, unless told ``auto``.
 
     ``seconds`` is what the engine has for each answer.

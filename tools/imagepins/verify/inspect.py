@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from imagepins.errors import EngineError, NetworkError, RefError
 from imagepins.verify.stored import Document, stored_pins
 
-ENGINE_SECONDS = 10.0
+ENGINE_SECONDS = 10
 PREFIXES = ("org.imagepins.", "org.opencontainers.image.")
 
 
