@@ -297,11 +297,14 @@ def test_two_runs_at_once_build_each_target_once(project: "Project") -> None:
     assert second.rows == {project.name("app"): "present"}
 
 
-def test_a_plan_needs_no_engine(pair: "Project") -> None:
+def test_a_plan_needs_no_engine_and_takes_nothing_for_absent_without_one(pair: "Project") -> None:
+    pair.run("build")
     pair.env["DOCKER_HOST"] = f"unix://{pair.root}/nobody.sock"
-    rows = pair.plan()
-    assert [row["local"] for row in rows.values()] == ["unknown", "unknown"]
-    assert [row["order"] for row in rows.values()] == [1, 2]
+    rows = pair.plan().values()
+    assert [(row["local"], row["build"]) for row in rows] == [("unknown", None)] * 2
+    assert [row["order"] for row in rows] == [1, 2]
+    assert all("nobody knows whether it is here, as no engine answers" in row["why"] for row in rows)
+    assert pair.run("plan").out.splitlines()[-1] == "2 of 2 unknown"
 
 
 def test_a_plan_says_why_each_target_would_be_built_and_what_moved(pair: "Project") -> None:

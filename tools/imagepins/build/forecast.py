@@ -19,28 +19,27 @@ from imagepins.registry.answers import Absent, Answer, Present, Unknown
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a build would do with one target. ``local`` and ``registry`` are present, absent, unknown or not asked."""
+    """What a build would do with one target. ``local`` and ``registry`` are present, absent, unknown or not asked.
+
+    ``is_built`` tells whether a build would build it; None where that is not known.
+    """
 
     node: Node
     order: int
     is_wanted: bool
     local: str
     registry: str
+    is_built: bool | None
     why: str
     moved: tuple[str, ...]
     last: LastBuild | None
-
-    @property
-    def is_built(self) -> bool:
-        """Whether a build would build it."""
-        return self.why != ""
 
 
 def forecast(
     nodes: Sequence[Node], wanted: Sequence[str], place: Destination, state: Path, *, explain: bool
 ) -> list[Forecast]:
     """What a build of ``wanted`` would do, in its order. Neither engine nor registry has to answer."""
-    local, engine = _local(nodes)
+    local, silence = _local(nodes)
     refs = {node.name: ref for node in nodes if (ref := place.asked_for(node))}
     answers: dict[str, Answer] = {}
     if refs:
@@ -54,14 +53,16 @@ def forecast(
     rows = []
     for order, node in enumerate(nodes, 1):
         moved = _moved(node, local, refs.get(node.name)) if explain and node.name in needed else ()
+        is_open = silence or isinstance(answers.get(node.name), Unknown)
         rows.append(
             Forecast(
                 node,
                 order,
                 node.name in wanted,
-                engine or ("present" if local.built(node) else "absent"),
+                "unknown" if silence else "present" if local.built(node) else "absent",
                 _said(answers.get(node.name)),
-                _why(node, found) if node.name in needed else "",
+                (None if is_open else True) if node.name in needed else False,
+                _why(node, found, silence) if node.name in needed else "",
                 moved,
                 state_before.get(node.name),
             )
@@ -106,8 +107,14 @@ def forecast_table(rows: Sequence[Forecast]) -> str:
     out = [lines[0]]
     for row, line in zip(rows, lines[1:], strict=True):
         out += [line, *(f"      {moved}" for moved in row.moved)]
-    count = sum(row.is_built for row in rows)
-    return "\n".join([*out, f"{count} of {len(rows)} targets to build" if count else "nothing to build"])
+    return "\n".join([*out, _sum(rows)])
+
+
+def _sum(rows: Sequence[Forecast]) -> str:
+    count, unknown = (sum(row.is_built is state for row in rows) for state in (True, None))
+    told = [f"{count} of {len(rows)} targets to build"] if count else []
+    told += [f"{unknown} of {len(rows)} unknown"] if unknown else []
+    return ", ".join(told) or "nothing to build"
 
 
 def _cells(row: Forecast) -> tuple[str, ...]:
@@ -125,10 +132,11 @@ def _cells(row: Forecast) -> tuple[str, ...]:
 
 
 def _local(nodes: Sequence[Node]) -> tuple[Local, str]:
+    """What the engine holds, and why that is not known, where it is not."""
     try:
-        return look(nodes), ""
-    except EngineError:
-        return Local({}), "unknown"
+        return look(nodes, with_tagged=True), ""
+    except EngineError as error:
+        return Local({}), str(error)
 
 
 def _said(answer: Answer | None) -> str:
@@ -143,12 +151,14 @@ def _needed(nodes: Sequence[Node], wanted: Sequence[str], found: Found) -> set[s
     return {node.name for node in to_build(nodes, wanted, found, push=False, force=False)}
 
 
-def _why(node: Node, found: Found) -> str:
+def _why(node: Node, found: Found, silence: str) -> str:
     answer = found.registry.get(node.name)
     if unknown := [str(pin.name) for pin in node.target.all_pins.values() if not pin.is_complete]:
         return f"cannot be built: {', '.join(unknown)} not known yet, see tools/bump_pin"
     if isinstance(answer, Unknown):
         return "nobody knows whether it is there; a build would stop"
+    if silence:
+        return "nobody knows whether it is here, as no engine answers; see tools/engine status"
     if found.local.tagged(node):
         return "its tag stands for other content"
     return "not in the registry" if isinstance(answer, Absent) else "not built here"
