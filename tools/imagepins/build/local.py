@@ -60,17 +60,27 @@ class Local:
             return None
 
 
-def look(nodes: Iterable[Node]) -> Local:
-    """Ask for the tags of all nodes, many at once. Raises EngineError where no engine answers."""
-    refs = sorted({ref for node in nodes for ref in (node.content_tag, *node.target.tags)})
+def look(nodes: Iterable[Node], *, with_tagged: bool = False) -> Local:
+    """Ask for the content of all nodes, many at once; an image that is there tells all its tags by itself.
+
+    ``with_tagged`` also asks what has the tags of nodes that are not there. Raises EngineError where no engine answers.
+    """
+    found = Local(_ask(node.content_tag for node in nodes))
+    if not with_tagged:
+        return found
+    return Local({**_ask(node.target.tags[0] for node in nodes if not found.built(node)), **found.images})
+
+
+def _ask(wanted: Iterable[str]) -> dict[str, LocalImage]:
+    refs = sorted(set(wanted))
     parts = [refs[start : start + _AT_ONCE] for start in range(0, len(refs), _AT_ONCE)]
     if len(parts) <= 1:
-        return Local(_inspect(refs) if refs else {})
+        return _inspect(refs) if refs else {}
     from concurrent.futures import ThreadPoolExecutor
 
     # The client asks for one image after the other; for thousands it pays to run several.
     with ThreadPoolExecutor(4) as pool:
-        return Local({ref: image for found in pool.map(_inspect, parts) for ref, image in found.items()})
+        return {ref: image for found in pool.map(_inspect, parts) for ref, image in found.items()}
 
 
 def _inspect(refs: list[str]) -> dict[str, LocalImage]:
