@@ -286,3 +286,11 @@ def test_json_schema_accepts_the_shipped_file_and_refuses_what_the_loader_refuse
     assert [error.message for error in validator.iter_errors(document)] == []
     document["pins"]["rccl"]["commit"] = "develop"
     assert not validator.is_valid(document)
+
+
+def test_pin_tells_what_it_lacks() -> None:
+    git = "git: 'https://h/x.git', track: {branch: main}"
+    known = f"git: 'https://h/x.git', commit: '{SHA}', reverts: [{{short: abcdef123, reason: r}}]"
+    assert loads(pin(f"{{{git}}}")).pins["x"].gap == "has no commit yet; run tools/bump_pin x"
+    assert loads(pin("{image: a/b, tag: v}")).pins["x"].gap == "has no digest yet; run tools/bump_pin x"
+    assert "knows the first digits only of abcdef123" in loads(pin(f"{{{known}}}")).pins["x"].gap

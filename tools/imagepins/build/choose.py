@@ -83,14 +83,8 @@ def refuse_unknown(found: Found, nodes: Iterable[Node]) -> None:
 def refuse_incomplete(pinset: PinSet, nodes: Iterable[Node]) -> None:
     """Raise PinsError naming each pin without its immutable id."""
     pins = {pin.name: pin for node in nodes for pin in node.target.all_pins.values() if not pin.is_complete}
-    missing = {"git": "commit", "image": "digest", "url": "sha256"}
     if pins:
-        lines = [
-            f"{pinset.place(pin.name)}: {pin.name} has no {missing.get(pin.kind, 'version')} yet; "
-            f"run tools/bump_pin {pin.name}"
-            for pin in pins.values()
-        ]
-        raise PinsError("\n".join(lines))
+        raise PinsError("\n".join(f"{pinset.place(pin.name)}: {pin.name} {pin.gap}" for pin in pins.values()))
 
 
 def to_build(nodes: Sequence[Node], wanted: Sequence[str], found: Found, *, push: bool, force: bool) -> list[Node]:

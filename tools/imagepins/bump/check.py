@@ -130,5 +130,5 @@ def _reviews(pinset: PinSet, today: datetime.date) -> Iterator[Problem]:
 def _incomplete(pinset: PinSet) -> Iterator[Problem]:
     for pin in pinset.pins.values():
         if not pin.is_complete:
-            message = f"pin '{pin.name}' is not known yet: tools/bump_pin {pin.name}"
+            message = f"pin '{pin.name}' {pin.gap}"
             yield Problem("incomplete", pinset.place(pin.name), message, is_failure=False)

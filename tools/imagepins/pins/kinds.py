@@ -50,6 +50,11 @@ class Pin:
         return self.id is not None
 
     @property
+    def gap(self) -> str:
+        """What an incomplete pin lacks and how it gets it."""
+        return f"has no {self.id_key} yet; run tools/bump_pin {self.name}"
+
+    @property
     def component_version(self) -> Text | None:
         """Version the component must have in the image, or None where the pin does not tell."""
         return self.component_version_text
@@ -104,6 +109,13 @@ class GitPin(Pin):
     @property
     def is_complete(self) -> bool:
         return self.commit is not None and all(patch.is_whole for patch in (*self.picks, *self.reverts))
+
+    @property
+    def gap(self) -> str:
+        short = [patch.commit for patch in (*self.picks, *self.reverts) if not patch.is_whole]
+        if self.commit is None or not short:
+            return super().gap
+        return f"knows the first digits only of {', '.join(short)}; write each whole, as 'commit:' instead of 'short:'"
 
     @property
     def component_version(self) -> Text | None:
