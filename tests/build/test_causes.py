@@ -34,6 +34,21 @@ RUN = 'failed to solve: process "/bin/sh -c make" did not complete successfully:
         (RUN + "1", "step failed", 0),
         (RUN + "137", "out of memory", 1),
         ("something nobody has seen before", "failed", 0),
+        (HEAD + "docker.io/team/app:403: not found", "not there", 0),
+        (HEAD + "docker.io/team/app:429: not found", "not there", 0),
+        (HEAD + "docker.io/team/denied:1: not found", "not there", 0),
+        (HEAD + "unexpected status from HEAD request to https://r/v2/503/manifests/401: 404 Not Found", "not there", 0),
+        (HEAD + "unexpected status from HEAD request to https://r/v2/x: 403 Forbidden", "not authorised", 0),
+        (HEAD + "unexpected status from HEAD request to https://r/v2/x: 520 <none>", "network", 3),
+        (HEAD + "received unexpected HTTP status: 502 Bad Gateway", "network", 3),
+        ("failed to push ghcr.io/t/x: denied: permission_denied: write_package", "not authorised", 0),
+        (
+            'error getting credentials - err: exec: "docker-credential-x": executable file not found in $PATH',
+            "no credentials",
+            0,
+        ),
+        ('exec: "docker-credential-x": executable file not found in $PATH', "no credentials", 0),
+        ('exec: "tool": executable file not found in $PATH', "failed", 0),
     ],
 )
 def test_the_final_error_decides_the_class_and_whether_to_try_again(error: str, name: str, retries: int) -> None:
@@ -62,6 +77,22 @@ def test_the_last_lines_tell_memory_disk_and_platform_from_a_compile_error(line:
     assert classify(RUN + "2", ["make: entering", line]) == cause
 
 
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("c++: fatal error: Killed signal terminated program cc1plus", causes.MEMORY),
+        ("clang++: error: unable to execute command: Killed", causes.MEMORY),
+        ("terminate called after throwing an instance of 'std::bad_alloc'", causes.MEMORY),
+        ("LLVM ERROR: out of memory", causes.MEMORY),
+        ("fatal error: error writing to /tmp/x.s: No space left on device", causes.DISK),
+        ("OSError: [Errno 28] No space left on device", causes.DISK),
+        ("-- Looking for std::bad_alloc - found", causes.STEP),
+    ],
+)
+def test_what_other_jobs_print_afterwards_hides_neither_memory_nor_disk(line: str, cause: causes.Cause) -> None:
+    assert classify(RUN + "2", [line, *(f"[{n}/99] Building CXX object" for n in range(38))]) == cause
+
+
 def test_memory_and_a_lost_build_are_tried_again_alone() -> None:
     assert classify(RUN + "137").alone
     assert classify("no such job x").alone
@@ -78,7 +109,14 @@ def test_memory_and_a_lost_build_are_tried_again_alone() -> None:
         ("rate limited, retry in 500ms", 1, 0.5),
         ("try again in 2m", 1, 120.0),
         ("Retry-After: 99999", 1, causes.MAX_WAIT_SECONDS),
+        ("toomanyrequests: retry-after: 412.5µs, allowed: 44000/minute", 1, 412.5e-6),
+        ("retry-after: 412.5us", 1, 412.5e-6),
+        ("retry in 250ns", 1, 250e-9),
+        ("retry in 1m30s", 1, 90.0),
+        ("retry after 3 seconds", 1, 3.0),
+        ("try again in 1 minute", 1, 60.0),
+        ("retry in 1h", 1, causes.MAX_WAIT_SECONDS),
     ],
 )
 def test_the_wait_is_what_the_registry_asks_for_and_never_endless(error: str, attempt: int, seconds: float) -> None:
-    assert wait_seconds(error, attempt) == seconds
+    assert wait_seconds(error, attempt) == pytest.approx(seconds)
