@@ -2,6 +2,7 @@
 
 import json
 import os
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -81,6 +82,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     for name, tags in {"rpath": "-Wl,--disable-new-dtags", "runpath": "-Wl,--enable-new-dtags"}.items():
         needs = ["-Wl,--no-as-needed", str(context / "rccl.so"), str(context / "hip.so")]
         compile_library(context / f"torch-{name}.so", *needs, tags, "-Wl,-rpath,$ORIGIN")
+    compile_library(context / "hook.so", *OLD, "-Wl,-soname,libhook.so")
+    compile_library(context / "torch-static.so", *OLD, "-Wl,-soname,libtorch_hip.so")
+    compile_library(context / "torch-none.so")
+    compile_library(context / "librccl_stock.so.1", *OLD, "-Wl,-soname,librccl_stock.so.1")
+    needs = ["-Wl,--no-as-needed", str(context / "librccl_stock.so.1"), str(context / "hip.so")]
+    compile_library(context / "torch-other.so", *needs, "-Wl,-rpath,$ORIGIN")
+    (context / "rccl-malformed.so").write_bytes(with_soname_beyond_the_file((context / "rccl.so").read_bytes()))
     made = Lab(context)
     yield made
     run(["docker", "rmi", "--force", *map(made.ref, made.built)], check=False, timeout=120)
@@ -90,6 +98,18 @@ def compile_library(path: Path, *flags: str) -> None:
     """Compile the stand-in library with these flags."""
     command = ["gcc", "-shared", "-fPIC", "-w", "-o", str(path), str(HERE / "library.c"), *flags]
     run(command)
+
+
+def with_soname_beyond_the_file(data: bytes) -> bytes:
+    """An object whose dynamic section places its soname where no file reaches."""
+    soname, changed = 14, bytearray(data)
+    (table,), (count,) = struct.unpack_from("<Q", data, 32), struct.unpack_from("<H", data, 56)
+    for index in range(count):
+        kind, _, offset, _, _, size = struct.unpack_from("<IIQQQQ", data, table + 56 * index)
+        for place in range(offset, offset + size, 16) if kind == 2 else ():
+            if struct.unpack_from("<Q", data, place) == (soname,):
+                struct.pack_into("<Q", changed, place + 8, 2**63 + 5)
+    return bytes(changed)
 
 
 @pytest.fixture(scope="session")

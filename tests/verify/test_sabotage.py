@@ -124,6 +124,9 @@ LIES = [
         "gfx906",
     ),
     Lie("library-removed", "RUN rm /opt/rocm/lib/librccl*", "rccl library", "removed"),
+    Lie(
+        "text-in-place-of-the-library", "RUN echo hello >/opt/rocm/lib/librccl.so.1.0", "rccl library", "is no library"
+    ),
     Lie("link-that-dangles", "RUN rm /opt/rocm/lib/librccl.so.1.0", "rccl library", "dangling"),
     Lie(
         "replaced-after-its-record",
@@ -187,6 +190,59 @@ LIES = [
         "COPY rccl-old.so /opt/hook/librccl.so.1\nENV LD_PRELOAD=/opt/hook/librccl.so.1",
         "rccl version",
         "LD_PRELOAD",
+    ),
+    Lie(
+        "function-of-a-preloaded-hook",
+        "COPY hook.so /opt/hook/libhook.so\nENV LD_PRELOAD=/opt/hook/libhook.so",
+        "rccl provider",
+        "LD_PRELOAD names it",
+    ),
+    Lie(
+        "function-of-a-hook-that-every-process-preloads",
+        "COPY hook.so /opt/hook/libhook.so\nRUN echo /opt/hook/libhook.so >/etc/ld.so.preload",
+        "rccl provider",
+        "/etc/ld.so.preload names it",
+    ),
+    Lie(
+        "second-copy-that-every-process-preloads",
+        "COPY rccl-old.so /opt/hook/librccl.so.1\nRUN echo /opt/hook/librccl.so.1 >/etc/ld.so.preload",
+        "rccl version",
+        "/etc/ld.so.preload names it",
+    ),
+    Lie(
+        "auditor-before-every-library",
+        "COPY hook.so /opt/hook/libhook.so\nENV LD_AUDIT=/opt/hook/libhook.so",
+        "env LD_AUDIT",
+        "/opt/hook/libhook.so",
+        status=Status.FINDING,
+    ),
+    Lie(
+        "library-named-to-the-program",
+        "COPY hook.so /opt/stock/libnccl-stock.so\nENV VLLM_NCCL_SO_PATH=/opt/stock/libnccl-stock.so",
+        "env VLLM_NCCL_SO_PATH",
+        "libnccl-stock.so",
+        status=Status.FINDING,
+    ),
+    Lie(
+        "consumer-that-needs-no-library",
+        "COPY torch-none.so /opt/torch/lib/libtorch_hip.so",
+        "rccl library",
+        "no load maps librccl.so",
+        image="consumer",
+    ),
+    Lie(
+        "consumer-that-holds-the-library",
+        "COPY torch-static.so /opt/torch/lib/libtorch_hip.so",
+        "rccl provider",
+        "ncclGetVersion of /opt/torch/lib/libtorch_hip.so",
+        image="consumer",
+    ),
+    Lie(
+        "consumer-of-a-library-of-another-name",
+        "COPY librccl_stock.so.1 /opt/torch/lib/\nCOPY torch-other.so /opt/torch/lib/libtorch_hip.so",
+        "rccl provider",
+        "librccl_stock.so.1",
+        image="consumer",
     ),
     Lie(
         "load-that-hangs",
@@ -322,6 +378,7 @@ HONEST = {
     "script-with-a-library-name": "RUN echo 'GROUP ( /opt/rocm/lib/librccl.so.1 )' >/opt/librccl.so && "
     "mkfifo /opt/librccl.so.2 && mkdir /opt/librccl.so.3",
     "python-path-with-a-trap": "RUN mkdir /trap && echo 'raise SystemExit(3)' >/trap/json.py\nENV PYTHONPATH=/trap",
+    "stray-malformed-object": "COPY rccl-malformed.so /opt/junk/librccl.so.1",
     "volume-and-workdir": "VOLUME /data\nWORKDIR /not/there/yet",
 }
 

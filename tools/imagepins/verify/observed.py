@@ -63,7 +63,8 @@ class Mapped(_Entry):
 class Load(_Entry):
     """What one process loaded. ``users`` are mapped files that find pinned libraries by a search path.
 
-    ``is_implied``: by soname, because nothing that was asked for mapped the family.
+    ``is_implied``: by soname, because nothing that was asked for mapped the family. ``provided`` are the functions of
+    a family that the process sees, each with the file it would take it from.
     """
 
     what: str
@@ -72,6 +73,7 @@ class Load(_Entry):
     is_late: bool = False
     mapped: tuple[Mapped, ...] = ()
     users: tuple[Mapping[str, Any], ...] = ()
+    provided: tuple[Mapping[str, Any], ...] = ()
     modules: Mapping[str, Any] = field(default_factory=dict)
     devices: Mapping[str, int] | None = None
 
@@ -172,6 +174,10 @@ class Observed:
         """The file on disk that a process mapped."""
         by_inode = (each for each in self.libraries if (each.device, each.inode) == (mapped.device, mapped.inode))
         return next(by_inode, None) or next((each for each in self.libraries if mapped.path in each.names), None)
+
+    def is_use(self, load: Load) -> bool:
+        """Whether a load is what the served program does, or, where nothing tells what it does, all there is."""
+        return not load.is_implied or all(each.is_implied for each in self.loads)
 
     def mapped(self, family: str) -> tuple[tuple[Load, Mapped], ...]:
         """Who maps which file of a family."""

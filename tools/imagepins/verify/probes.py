@@ -29,10 +29,16 @@ def hip(observed: Observed, component: Component) -> Iterator[Claim]:
     for load, mapped in _mapped(observed, component):
         number = mapped.calls.get("hipRuntimeGetVersion")
         if number:
-            yield _called(load, mapped, "hipRuntimeGetVersion", hip_version(number["code"], number["value"]))
+            version = hip_version(number["code"], number["value"])
+            yield _called(observed, load, mapped, "hipRuntimeGetVersion", version)
         commit = mapped.calls.get("amd_dbgapi_get_git_hash")
         if commit:
-            yield _hash(Rank.MAPPED, mapped.path, f"amd_dbgapi_get_git_hash, {_by(load)}", str(commit["value"] or ""))
+            yield _hash(
+                _rank_of(observed, load),
+                mapped.path,
+                f"amd_dbgapi_get_git_hash, {_by(load)}",
+                str(commit["value"] or ""),
+            )
     for library in _libraries(observed, component):
         yield from _file_names(library, HIP_FILE)
         hashes = library.literals.get("hash", [])
@@ -52,7 +58,8 @@ def rccl(observed: Observed, component: Component) -> Iterator[Claim]:
     for load, mapped in _mapped(observed, component):
         number = mapped.calls.get("ncclGetVersion")
         if number:
-            yield _called(load, mapped, "ncclGetVersion", nccl_version(number["code"], number["value"]))
+            version = nccl_version(number["code"], number["value"])
+            yield _called(observed, load, mapped, "ncclGetVersion", version)
     for library in _libraries(observed, component):
         rank = _rank(observed, library)
         versions = library.literals.get("banner") or library.literals.get("version") or []
@@ -164,8 +171,13 @@ def _answers(observed: Observed, library: Library, function: str) -> bool:
 
 
 def _rank(observed: Observed, library: Library) -> Rank:
-    files = (observed.library_of(mapped) for _, mapped in observed.mapped(library.family))
-    return Rank.MAPPED if any(file is library for file in files) else Rank.FILE
+    uses = (mapped for load, mapped in observed.mapped(library.family) if observed.is_use(load))
+    return Rank.MAPPED if any(observed.library_of(mapped) is library for mapped in uses) else Rank.FILE
+
+
+def _rank_of(observed: Observed, load: Load) -> Rank:
+    """What a load proves: one that only this tool made shows a file that could be loaded, and no more."""
+    return Rank.MAPPED if observed.is_use(load) else Rank.FILE
 
 
 def _file_names(library: Library, pattern: str) -> Iterator[Claim]:
@@ -204,11 +216,11 @@ def _hash(rank: Rank, file: str, how: str, value: str) -> Claim:
     return Claim(aspect=Aspect.COMMIT, value=known, rank=rank, file=file, how=how, note=note, denies=bool(note))
 
 
-def _called(load: Load, mapped: Mapped, function: str, value: str) -> Claim:
+def _called(observed: Observed, load: Load, mapped: Mapped, function: str, value: str) -> Claim:
     return Claim(
         aspect=Aspect.VERSION,
         value=value,
-        rank=Rank.MAPPED,
+        rank=_rank_of(observed, load),
         file=mapped.path,
         how=f"{function}, {_by(load)}",
         note="" if value else f"{function} failed",

@@ -17,6 +17,7 @@ QUESTIONS = {
 }
 """Gates that vLLM decides by a function of its own: gate → function, and the call whose number it takes."""
 
+PRELOADED = "/etc/ld.so.preload"
 ASKED_MODULE = "vllm.v1.simple_kv_offload.cuda_mem_ops"
 
 
@@ -35,7 +36,9 @@ def make_request(target: Target, *, seconds: int, load_seconds: int, want_device
         "families": families(components),
         "loads": [str(load) for load in target.loads],
         "modules": _modules(components, names),
-        "texts": sorted({text for each in components for text in each.texts} | {each["file"] for each in questions}),
+        "texts": sorted(
+            {text for each in components for text in each.texts} | {each["file"] for each in questions} | {PRELOADED}
+        ),
         "packages": [str(pin.apt) for pin in pins if isinstance(pin, AptPin)],
         "programs": [str(pin.name) for pin in pins if isinstance(pin, UrlPin)],
         "distributions": sorted(re.sub(r"[-_.]+", "-", name).lower() for name in names),

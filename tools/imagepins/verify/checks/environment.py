@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from imagepins.pins.model import PinSet, Target
 from imagepins.verify.findings import Check, Status
 from imagepins.verify.observed import Observed
+from imagepins.verify.request import PRELOADED
+
+INTERPOSES = re.compile(r"LD_PRELOAD|LD_AUDIT|(\w+_)?[NR]CCL_SO_PATH")
 
 
 def check_env(target: Target, pins: PinSet, observed: Observed) -> Iterator[Check]:
@@ -45,6 +48,23 @@ def env_pattern(value: str) -> re.Pattern[str]:
     """A value of ENV with references to other variables → pattern of what it can have become."""
     parts = re.split(r"\$(?:\{[^}]*\}|\w+)", value)
     return re.compile(".*".join(map(re.escape, parts)), re.DOTALL)
+
+
+def check_interposed(target: Target, observed: Observed) -> Iterator[Check]:
+    """What puts other code before the pinned libraries, unless pins.yaml asks for it."""
+    values = {**observed.env, **observed.image.env}
+    found = {name: value for name, value in values.items() if INTERPOSES.fullmatch(name) and name not in target.all_env}
+    for name, value in {**found, PRELOADED: observed.texts.get(PRELOADED, "").strip()}.items():
+        if value:
+            yield Check(
+                name=f"env {name}",
+                subject="env",
+                status=Status.FINDING,
+                expected="not set",
+                found=value,
+                how="ENV of the image" if name in found else "file of the loader",
+                cause="it puts other code before the pinned libraries, and pins.yaml does not ask for it",
+            )
 
 
 def check_search_path(observed: Observed) -> Iterator[Check]:

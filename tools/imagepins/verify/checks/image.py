@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from imagepins.pins.model import PinSet, Target
 from imagepins.verify.checks.architectures import check_architectures
-from imagepins.verify.checks.environment import check_env, check_search_path
+from imagepins.verify.checks.environment import check_env, check_interposed, check_search_path
 from imagepins.verify.checks.gates import check_gates
 from imagepins.verify.checks.loads import check_loads, check_modules
 from imagepins.verify.checks.packages import check_conflicts
@@ -18,6 +18,7 @@ def check_image(target: Target, pins: PinSet, observed: Observed) -> Iterator[Ch
     yield from check_loads(target, pins, observed)
     yield from check_env(target, pins, observed)
     yield from check_search_path(observed)
+    yield from check_interposed(target, observed)
     yield from check_architectures(target, pins, observed)
     yield from check_modules(target, pins, observed)
     yield from check_conflicts(target, observed)

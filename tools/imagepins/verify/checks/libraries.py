@@ -1,6 +1,7 @@
 """Libraries of a pin: there and loadable, in one build only, and still what its build recorded."""
 
 import posixpath
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,6 +11,9 @@ from imagepins.verify.claims import changed, is_recorded, record_of, unrecorded
 from imagepins.verify.components import Component
 from imagepins.verify.findings import Check, Rank, Status
 from imagepins.verify.observed import Library, Observed
+from imagepins.verify.request import PRELOADED
+
+NO_USE = "what 'loads' names holds it statically, takes another file, or does without; name what takes this one"
 
 
 def check_present(pin: Pin, component: Component, pins: PinSet, observed: Observed) -> Iterator[Check]:
@@ -17,16 +21,62 @@ def check_present(pin: Pin, component: Component, pins: PinSet, observed: Observ
     for family in component.libraries:
         files = [each for each in observed.libraries if each.family == family]
         usable = [each for each in files if not each.error]
-        if usable and observed.mapped(family):
+        mapped = observed.mapped(family)
+        if usable and any(observed.is_use(load) for load, _ in mapped):
             continue
-        if usable:
+        if usable and mapped:
+            # amd-smi and the like are loaded when they are needed; the runtimes are what a program starts with.
+            if not component.calls or any(load.error for load in observed.loads):
+                continue
+            expected, found, cause = f"a load that maps {family}", f"no load maps {family}", NO_USE
+        elif usable:
             expected, found, cause = f"{family} loads", "does not load", _load_error(family, usable, observed)
         else:
             expected, found = family, "none"
-            cause = f"{files[0].path}: {files[0].error}" if files else "removed, or never installed"
+            cause = _fault(files[0]) if files else "removed, or never installed"
+        if not files and observed.errors:
+            found, cause = "not collected", f"the collector stopped before it came to it: {observed.errors[0]}"
         where = (usable or files)[0].path if files else ""
         values = {"expected": expected, "found": found, "file": where, "cause": cause}
         yield pin_check(pin, pins, "library", Status.FAILED, rank=Rank.FILE, **values)
+
+
+def check_provider(pin: Pin, component: Component, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    """The functions of a library must come from its mapped file, not from one that is preloaded or holds them too."""
+    for family in component.libraries:
+        for load in observed.loads:
+            files = {(each.device, each.inode) for each in load.mapped if each.family == family}
+            others = [each for each in load.provided if each["family"] == family]
+            others = [each for each in others if (each["device"], each["inode"]) not in files]
+            if others:
+                path, symbol = others[0]["path"], others[0]["symbol"]
+                yield pin_check(
+                    pin,
+                    pins,
+                    "provider",
+                    Status.FAILED,
+                    expected=f"{symbol} of {family}",
+                    found=f"{symbol} of {path}",
+                    rank=Rank.MAPPED,
+                    file=path,
+                    how=f"mapped by '{load.what}'",
+                    cause=why_preloaded(observed, path) or "this file holds the library, or a copy under another name",
+                )
+                break
+
+
+def why_preloaded(observed: Observed, path: str) -> str:
+    """What puts a file in front of all others; empty where nothing does."""
+    if path in observed.env.get("LD_PRELOAD", "").replace(":", " ").split():
+        return "LD_PRELOAD names it"
+    if path in re.split(r"[\s:]+", observed.texts.get(PRELOADED, "")):
+        return f"{PRELOADED} names it"
+    return ""
+
+
+def _fault(file: Library) -> str:
+    kind = "is no library" if file.error.startswith("not a") else "cannot be used"
+    return f"{file.path} {kind}: {file.error}"
 
 
 def _load_error(family: str, files: list[Library], observed: Observed) -> str:
@@ -131,8 +181,9 @@ def with_cause(check: Check, component: Component, observed: Observed) -> Check:
 def why_taken(observed: Observed, path: str, consumer: str) -> str:
     """The likely reason why the loader takes a file: the search path that leads to its folder."""
     folder = path.rpartition("/")[0]
-    if path in observed.env.get("LD_PRELOAD", "").replace(":", " ").split():
-        return "LD_PRELOAD names it"
+    preloaded = why_preloaded(observed, path)
+    if preloaded:
+        return preloaded
     for user in (user for load in observed.loads if load.what == consumer for user in load.users):
         kind = "RPATH" if user["rpath"] else "RUNPATH"
         if leads_to(user[kind.lower()], user["path"], folder):

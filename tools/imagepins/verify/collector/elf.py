@@ -85,6 +85,8 @@ class Elf:
         return [(self._string(names + row[0]), row[4], row[5], row[2]) for row in rows if row[1] not in (0, SHT_NOBITS)]
 
     def _string(self, offset: int) -> str:
+        if offset > len(self.data):
+            raise NotAnObject(f"malformed ELF: a string at {offset:#x}, beyond the end of the file")
         end = self.data.find(b"\0", offset, offset + 4096)
         return self.data[offset:end].decode("utf-8", "backslashreplace") if end >= 0 else ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from imagepins.verify.collector.children import describe
 from imagepins.verify.collector.contents import code_objects, is_code_section, literals
 from imagepins.verify.collector.elf import Elf, NotAnObject
 from imagepins.verify.collector.loads import family_by_name
@@ -30,7 +31,7 @@ def describe_libraries(paths: list[str], families: dict[str, Any], *, want_archs
         if known is None:
             known = files[(state.st_dev, state.st_ino)] = _describe(path, state, families, want_archs=want_archs)
         known["links" if os.path.islink(path) else "names"].append(shown(path))
-    objects = [each for each in files.values() if each.pop("is_object")][:COPIES]
+    objects = list(files.values())[:COPIES]
     for each in objects:
         rivals = [other for other in objects if other["family"] == each["family"] and not other["error"]]
         each["sha256"] = digest(each.pop("real")) if len(rivals) > 1 and not each["error"] else ""
@@ -47,7 +48,7 @@ def describe_objects(paths: list[str]) -> list[dict[str, Any]]:
                 if any(is_code_section(name) or "kpack" in name for name, _, _, _ in elf.sections):
                     archs, hidden = code_objects(elf)
                     found.append({"path": shown(path), "archs": archs, "hidden": hidden})
-        except NotAnObject:
+        except Exception:  # noqa: BLE001, S112 - as below
             continue
     return found
 
@@ -56,15 +57,17 @@ def _describe(path: str, state: os.stat_result, families: dict[str, Any], *, wan
     real = canonical(path)
     family = family_by_name(os.path.basename(path), families)
     entry: dict[str, Any] = {"family": family, "path": shown(real), "real": real, "names": [], "links": []}
-    entry.update(device=state.st_dev, inode=state.st_ino, size=state.st_size, error="", is_object=True)
+    entry.update(device=state.st_dev, inode=state.st_ino, size=state.st_size, error="")
     try:
         with Elf(path) as elf:
             entry.update(elf.describe())
             entry["literals"] = literals(elf, families[family]["literals"])
             entry["archs"], entry["hidden"] = code_objects(elf) if want_archs else ([], [])
     except NotAnObject as error:
-        # A linker script or a Python file may bear such a name by right; what cannot be read is told.
-        entry.update(error=str(error), is_object=not str(error).startswith("not a 64-bit"))
+        # A linker script or a Python file may bear such a name by right; what stands for a library must be told.
+        entry.update(error=str(error))
+    except Exception as error:  # noqa: BLE001 - no file may keep the others from being looked at
+        entry.update(error=describe(error))
     return entry
 
 
@@ -75,6 +78,6 @@ def _broken(path: str, families: dict[str, Any], reason: str | None) -> dict[str
         "names": [],
         "links": [],
     }
-    entry.update(device=0, inode=0, size=0, error=f"dangling link: {reason}", is_object=True, real="")
+    entry.update(device=0, inode=0, size=0, error=f"dangling link: {reason}", real="")
     entry["links"].append(shown(path))
     return entry

@@ -59,13 +59,39 @@ def mapped_answer(families: dict[str, Any], *, want_devices: bool) -> dict[str, 
     """The mapped files of the wanted families with what their functions return, and who needs them by which path."""
     mapped: list[dict[str, Any]] = []
     users = []
+    # First of all: what is loaded below, to be asked, must not answer for what the program loaded.
+    provided = providers(families)
     for path in mapped_files():
         facts = _facts(path)
         family = family_by_name(os.path.basename(path), families) or family_by_name(facts["soname"], families)
         if family:
             mapped.append(dict(_identity(path), family=family, calls=call_all(path, families[family]["calls"])))
         users += _search_paths(path, facts, families)
-    return {"mapped": mapped, "users": users, "devices": _devices(mapped) if want_devices else None}
+    devices = _devices(mapped) if want_devices else None
+    return {"mapped": mapped, "users": users, "provided": provided, "devices": devices}
+
+
+def providers(families: dict[str, Any]) -> list[dict[str, Any]]:
+    """Which file this process takes a family's functions from, as its global scope has them: a preloaded one first."""
+    import ctypes
+
+    class Place(ctypes.Structure):
+        _fields_ = (
+            ("file", ctypes.c_char_p),
+            ("base", ctypes.c_void_p),
+            ("name", ctypes.c_char_p),
+            ("at", ctypes.c_void_p),
+        )
+
+    everything, found = ctypes.CDLL(None), []
+    find_place = getattr(everything, "dladdr", None)
+    for family, wanted in families.items():
+        for symbol in wanted["calls"]:
+            function, place = getattr(everything, symbol, None), Place()
+            if find_place and function and find_place(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(place)):
+                path = os.path.realpath(os.fsdecode(place.file or b""))
+                found.append(dict(_identity(path), family=family, symbol=symbol))
+    return found
 
 
 def mapped_files() -> list[str]:
