@@ -298,6 +298,45 @@ LIES = [
         "/opt/rocm/lib",
         image="package",
     ),
+    Lie(
+        "file-of-a-package-replaced",
+        package("1.2-1") + " && echo '00000000000000000000000000000000  opt/rocm/lib/librccl.so.1.0' "
+        ">/var/lib/dpkg/info/libhello1.md5sums",
+        "libhello files",
+        "librccl.so.1.0 differs",
+        image="package",
+    ),
+    Lie(
+        "wheel-without-its-record",
+        wheel("kernel-pack", "2.0") + "\n" + wheel("app", "1.0"),
+        "kernels files",
+        "nobody can tell",
+        image="python",
+        status=Status.UNPROVEN,
+    ),
+    Lie(
+        "wheel-without-its-files",
+        wheel("kernel-pack", "2.0") + f" && echo 'kernel_pack.py,,' >{SITE}/kernel_pack-2.0.dist-info/RECORD",
+        "kernels files",
+        "kernel_pack.py is gone",
+        image="python",
+    ),
+    Lie(
+        "large-library-of-a-wheel-replaced-by-one-of-its-size",
+        wheel("kernel-pack", "2.0") + f" && head -c 2000000 /dev/zero >{SITE}/k.so && "
+        f"echo 'k.so,sha256=AAAA,2000000' >{SITE}/kernel_pack-2.0.dist-info/RECORD",
+        "kernels files",
+        "k.so differs",
+        image="python",
+    ),
+    Lie(
+        "files-of-a-package-that-git-pins",
+        wheel("vllm", "0.21.0+gaaaaaaaaa") + f" && mkdir {SITE}/vllm && echo 'x = 2' >{SITE}/vllm/__init__.py && "
+        f"echo 'vllm/__init__.py,sha256=AAAA,6' >{SITE}/vllm-0.21.0+gaaaaaaaaa.dist-info/RECORD",
+        "vllm files",
+        "overwritten",
+        image="editable",
+    ),
     Lie("wheel-replaced-later", wheel("kernel-pack", "1.0"), "kernels package", "by pip", image="python"),
     Lie(
         "wheel-files-overwritten",

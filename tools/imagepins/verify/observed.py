@@ -80,17 +80,18 @@ class Load(_Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class Package(_Entry):
-    """A Debian package; ``files`` are its shared objects."""
+    """A Debian package; ``files`` are its shared objects, ``changed`` those that are not as it brought them."""
 
     name: str
     version: str
     is_installed: bool = True
     files: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution(_Entry):
-    """A Python distribution's metadata. ``changed`` are files that are not as RECORD has them."""
+    """A Python distribution's metadata. ``changed`` are files that are not as RECORD has them, where it has one."""
 
     path: str
     name: str
@@ -100,6 +101,7 @@ class Distribution(_Entry):
     installed: int = 0
     needs: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    has_record: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

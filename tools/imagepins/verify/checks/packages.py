@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from imagepins.pins.model import AptPin, PinSet, PypiPin, Target
+from imagepins.pins.model import AptPin, Pin, PinSet, PypiPin, Target
 from imagepins.verify.checks.libraries import why_taken
 from imagepins.verify.checks.making import pin_check
 from imagepins.verify.components import Component
@@ -31,6 +31,19 @@ def check_apt(pin: AptPin, component: Component | None, pins: PinSet, observed: 
         how="dpkg",
         cause="" if is_right else _apt_cause(version),
     )
+    if installed and installed.changed:
+        yield pin_check(
+            pin,
+            pins,
+            "files",
+            Status.FAILED,
+            expected="as the package installed them",
+            found=f"{len(installed.changed)} changed",
+            rank=Rank.FILE,
+            file=installed.changed[0],
+            how=f"md5sums of {pin.apt}",
+            cause="overwritten or removed after the package was installed",
+        )
     strangers = [
         (load, each)
         for family in (component.libraries if component else ())
@@ -66,7 +79,7 @@ def _apt_cause(version: str) -> str:
 
 
 def check_pypi(pin: PypiPin, pins: PinSet, observed: Observed) -> Iterator[Check]:
-    """An import must take that version, and its files must be as the wheel brought them."""
+    """An import must take that version."""
     used = used_distributions(observed, (pin.pypi,))
     versions = sorted({each.version for each in used})
     is_right = bool(used) and all(versions_match(pin.version, version) for version in versions)
@@ -82,7 +95,24 @@ def check_pypi(pin: PypiPin, pins: PinSet, observed: Observed) -> Iterator[Check
         how="package metadata",
         cause="" if is_right else _pypi_cause(used),
     )
-    for each in used:
+
+
+def check_files(pin: Pin, component: Component | None, pins: PinSet, observed: Observed) -> Iterator[Check]:
+    """Files of the pin's Python packages must be as their wheels brought them."""
+    names = (str(pin.pypi),) if isinstance(pin, PypiPin) else component.distributions if component else ()
+    for each in used_distributions(observed, names):
+        if not each.has_record:
+            yield pin_check(
+                pin,
+                pins,
+                "files",
+                Status.UNPROVEN,
+                expected="a RECORD of its files",
+                found="none",
+                rank=Rank.PACKAGE,
+                file=f"{each.path}/RECORD",
+                cause="without it nobody can tell whether the files are the wheel's: removed, or not installed by pip",
+            )
         if each.changed:
             yield pin_check(
                 pin,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from imagepins.pins.model import AptPin, ImagePin, Pin, PinSet, PypiPin, Target, UrlPin
 from imagepins.verify.checks.libraries import check_copies, check_present, check_provider, check_record, with_cause
 from imagepins.verify.checks.making import pin_check
-from imagepins.verify.checks.packages import check_apt, check_pypi
+from imagepins.verify.checks.packages import check_apt, check_files, check_pypi
 from imagepins.verify.claims import gather, record_of
 from imagepins.verify.components import component_of
 from imagepins.verify.findings import Check, Rank, Status
@@ -37,6 +37,7 @@ def check_pin(pin: Pin, target: Target, pins: PinSet, observed: Observed) -> Ite
         yield from check_apt(pin, component, pins, observed)
     if isinstance(pin, PypiPin):
         yield from check_pypi(pin, pins, observed)
+    yield from check_files(pin, component, pins, observed)
     yield from check_record(pin, component, pins, observed)
     for family in component.families if component else ():
         yield from check_copies(pin, family, target, pins, observed)

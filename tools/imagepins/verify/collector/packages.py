@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 DPKG = "/var/lib/dpkg"
 STATUS_LIMIT = 64_000_000
 RECORD_LIMIT = 20_000_000
+HASHED_LIMIT = 1_000_000_000
+# Reading a runtime of 300 MB would take longer than all of the rest; its own functions and literals tell it.
+MD5_LIMIT = 32_000_000
 
 
 def dpkg_packages(names: Iterable[str]) -> list[dict[str, Any]]:
@@ -40,13 +43,29 @@ def _package(name: str, stanza: bytes) -> dict[str, Any]:
     fields = dict(line.split(": ", 1) for line in stanza.decode("utf-8", "replace").splitlines() if ": " in line)
     lists = (f"{DPKG}/info/{name}.list", f"{DPKG}/info/{name}:{fields.get('Architecture', '')}.list")
     files = [line for path in lists for line in read_text(path, RECORD_LIMIT).splitlines() if ".so" in line]
+    sums = (f"{DPKG}/info/{name}.md5sums", f"{DPKG}/info/{name}:{fields.get('Architecture', '')}.md5sums")
     return {
         "name": name,
         "version": fields.get("Version", ""),
         # status.d of distroless images has no Status line: what is listed is installed
         "is_installed": fields.get("Status", "install ok installed").endswith(" installed"),
         "files": sorted({shown(canonical(path)) for path in files})[:500],
+        "changed": [path for each in sums for path in changed_by_md5(read_text(each, RECORD_LIMIT))][:20],
     }
+
+
+def changed_by_md5(listed: str) -> list[str]:
+    """Shared objects and programs of a package that are gone or, up to a size, not as its md5sums have them."""
+    changed = []
+    for line in listed.splitlines():
+        wanted, _, name = line.partition("  ")
+        path = "/" + name
+        if (".so" in name or "bin/" in name) and len(wanted) == 32:
+            if not os.path.isfile(path):
+                changed.append(f"{shown(path)} is gone")
+            elif os.path.getsize(path) <= MD5_LIMIT and digest(path, "md5") not in ("", wanted):
+                changed.append(f"{shown(path)} differs")
+    return changed
 
 
 def distributions(paths: Iterable[str], names: Iterable[str]) -> list[dict[str, Any]]:
@@ -70,6 +89,7 @@ def _distribution(path: str) -> dict[str, Any]:
     metadata = read_text(os.path.join(path, "METADATA" if is_wheel else "PKG-INFO") if os.path.isdir(path) else path)
     fields = dict(line.split(": ", 1) for line in reversed(metadata.split("\n\n")[0].splitlines()) if ": " in line)
     record = os.path.join(path, "RECORD")
+    text = read_text(record, RECORD_LIMIT)
     return {
         "path": shown(path),
         "name": fields.get("Name", _name_in_path(path)),
@@ -78,32 +98,42 @@ def _distribution(path: str) -> dict[str, Any]:
         "origin": read_text(os.path.join(path, "direct_url.json"))[:2000],
         "installed": int(os.stat(record).st_mtime) if os.path.exists(record) else 0,
         "needs": [line[15:].strip() for line in metadata.splitlines() if line.startswith("Requires-Dist: ")][:200],
-        "changed": changed_files(os.path.dirname(path), read_text(record, RECORD_LIMIT)),
+        "changed": changed_files(os.path.dirname(path), text),
+        "has_record": bool(text.strip()) or not is_wheel,
     }
 
 
 def changed_files(site: str, record: str) -> list[str]:
-    """Files of a wheel that are not as RECORD has them: gone, of another size, or (up to 1 MB) of another content."""
+    """Files of a wheel that are not as RECORD has them: gone, of another size, or of another content.
+
+    Content is compared of code: Python up to 1 MB, and shared objects, of all together as much as two seconds read.
+    """
     import base64
-    import hashlib
 
     changed = []
+    left = HASHED_LIMIT
     for line in record.splitlines():
         path, _, rest = line.rpartition(",sha256=")
-        digest, _, size = rest.partition(",")
-        path = path.strip('"')
-        # Metadata is edited on purpose, for example to drop a requirement.
-        if not path or not size.isdigit() or ".dist-info/" in path:
+        wanted, _, size = rest.partition(",")
+        # An entry without a checksum (path,,) still promises a file.
+        path = (path or line.rpartition(",")[0].rpartition(",")[0]).strip('"')
+        # Metadata is edited on purpose, for example to drop a requirement; bytecode comes and goes.
+        if not path or ".dist-info/" in path or path.endswith(".pyc"):
             continue
         full = os.path.join(site, path)
         try:
-            is_same = os.stat(full).st_size == int(size)
+            actual_size = os.stat(full).st_size
         except OSError:
             changed.append(f"{shown(full)} is gone")
             continue
-        if is_same and int(size) <= 1_000_000 and path.endswith((".py", ".so")):
-            actual = base64.urlsafe_b64encode(hashlib.sha256(read_bytes(full, 1_000_001)).digest()).rstrip(b"=")
-            is_same = actual.decode() == digest
+        if not size.isdigit():
+            continue
+        is_same = actual_size == int(size)
+        is_code = path.endswith(".so") or ".so." in path or (path.endswith(".py") and int(size) <= 1_000_000)
+        if is_same and is_code and int(size) <= left:
+            left -= int(size)
+            sum_found = base64.urlsafe_b64encode(bytes.fromhex(digest(full))).rstrip(b"=")
+            is_same = sum_found.decode() == wanted
         if not is_same:
             changed.append(f"{shown(full)} differs")
     return changed[:20]

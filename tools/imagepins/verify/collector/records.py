@@ -43,11 +43,15 @@ def _record(path: str) -> dict[str, Any]:
     return {"path": shown(path), "name": name, "fields": fields, "files": files, "strange": strange}
 
 
-def digest(path: str) -> str:
-    """sha256 of a regular file; empty where it cannot be read."""
+def digest(path: str, kind: str = "sha256") -> str:
+    """The checksum of a regular file; empty where it cannot be read."""
     import hashlib
 
-    state = hashlib.sha256()
+    try:
+        state = hashlib.new(kind, usedforsecurity=False)
+    except TypeError:
+        # Python 3.8 does not know what it is used for.
+        state = hashlib.new(kind)
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(handle, "rb", buffering=0) as file:
