@@ -134,14 +134,14 @@ def test_label_that_claims_other_pins_is_a_finding_where_the_content_is_right(
 
 @pytest.fixture
 def command(repository: Path, lab: Lab) -> Callable[..., list[str]]:
-    """The argv that verifies one of the images as ``serving``."""
+    """The argv that verifies one of the images as ``serving``; without a name, what ``--from`` names."""
 
     def argv(name: str, *options: str) -> list[str]:
         return [
             str(repository / "tools/image"),
             "verify",
             "serving",
-            f"--ref={lab.ref(name)}",
+            *([f"--ref={lab.ref(name)}"] if name else []),
             f"--pins={PINS}",
             *options,
         ]
@@ -314,17 +314,49 @@ def test_reports_carry_the_same_checks(verify: Callable[..., Completed], tmp_pat
 
 def test_saved_document_is_judged_without_an_engine(verify: Callable[..., Completed], tmp_path: Path) -> None:
     first = verify("honest", f"--save={tmp_path}/saved.json")
-    again = verify("ignored", f"--from={tmp_path}/saved.json", DOCKER_HOST=f"unix://{tmp_path}/none.sock")
+    again = verify("", f"--from={tmp_path}/saved.json", DOCKER_HOST=f"unix://{tmp_path}/none.sock")
 
     assert (first.code, again.code) == (0, 0)
     assert again.stdout == first.stdout
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"format": "other"}', '{"format": "imagepins-observed", "version": 2}'])
+HEAD = '{"format": "imagepins-observed", "version": 1, '
+
+
+@pytest.mark.parametrize("option", ["--ref=other", "--save=other", "--gpu"])
+def test_option_that_saved_documents_have_no_use_for_exits_2(repository: Path, tmp_path: Path, option: str) -> None:
+    argv = [str(repository / "tools/image"), "verify", "serving", f"--pins={PINS}", f"--from={tmp_path}/x", option]
+    done = run(argv, check=False)
+
+    assert done.code == 2
+    assert f"{option.partition('=')[0]} speaks of an image on the engine" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "saved", ['"target": "consumer/plain"', '"image": {"labels": {"org.imagepins.target": "a/b"}}']
+)
+def test_document_of_another_target_exits_2(repository: Path, tmp_path: Path, saved: str) -> None:
+    (tmp_path / "saved.json").write_text(HEAD + saved + "}")
+    argv = [str(repository / "tools/image"), "verify", "serving", f"--pins={PINS}", f"--from={tmp_path}/saved.json"]
+    done = run(argv, check=False)
+
+    assert done.code == 2
+    assert "not of serving/plain" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", '{"format": "other"}', '{"format": "imagepins-observed", "version": 2}'),
+        '{"format": "imagepins-observed", "version": "1"}',
+        *(HEAD + '"env": [1]}', HEAD + '"image": {"labels": ["a"]}}', HEAD + '"image": {"layers": [1]}}'),
+        *(HEAD + '"loads": {"what": 1}}', HEAD + '"texts": {"/a": 1}}', HEAD + '"libraries": [{"family": 1}]}'),
+    ],
+)
 def test_document_that_is_none_exits_2(verify: Callable[..., Completed], tmp_path: Path, text: str) -> None:
     (tmp_path / "saved.json").write_text(text)
 
-    done = verify("ignored", f"--from={tmp_path}/saved.json")
+    done = verify("", f"--from={tmp_path}/saved.json")
 
     assert done.code == 2
     assert str(tmp_path / "saved.json") in done.stderr

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from types import UnionType
+from typing import Any, Self, get_args, get_origin
 
 from imagepins.errors import UsageError
 
@@ -16,7 +17,30 @@ class _Entry:
     def read(cls, value: Mapping[str, Any]) -> Self:
         """Take the keys that are known; newer collectors may write more."""
         known = {each.name for each in fields(cls)}
-        return cls(**{key: item for key, item in value.items() if key in known})
+        entry: Self = _checked(cls(**{key: item for key, item in value.items() if key in known}))
+        return entry
+
+
+def _checked(entry: Any) -> Any:
+    """The entry; raises TypeError where a field holds no value of its type, as a damaged document makes it."""
+    for each in fields(entry):
+        value = getattr(entry, each.name)
+        if not _fits(each.type, value):
+            raise TypeError(f"{each.name} of {type(entry).__name__} is {value!r:.80}")
+    return entry
+
+
+def _fits(kind: Any, value: object) -> bool:
+    outer, inner = get_origin(kind) or kind, get_args(kind)
+    if kind is Any:
+        return True
+    if outer is UnionType:
+        return any(_fits(each, value) for each in inner)
+    if outer in (list, tuple):
+        return isinstance(value, (list, tuple)) and all(_fits(inner[0], each) for each in value)
+    if outer is Mapping:
+        return isinstance(value, Mapping) and all(_fits(inner[0], k) and _fits(inner[1], v) for k, v in value.items())
+    return isinstance(value, outer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +98,7 @@ class Load(_Entry):
     mapped: tuple[Mapped, ...] = ()
     users: tuple[Mapping[str, Any], ...] = ()
     provided: tuple[Mapping[str, Any], ...] = ()
-    modules: Mapping[str, Any] = field(default_factory=dict)
+    modules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     devices: Mapping[str, int] | None = None
 
 
@@ -167,7 +191,7 @@ class Observed:
     records: tuple[Record, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
-    modules: Mapping[str, Any] = field(default_factory=dict)
+    modules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     search_path: tuple[str, ...] = ()
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
@@ -191,7 +215,7 @@ def read(document: Mapping[str, Any], *, source: str = "the collector's document
     if document.get("format") != FORMAT:
         raise UsageError(f"{source} is no observed document (format {document.get('format')!r}, not {FORMAT!r})")
     if document.get("version") != VERSION:
-        raise UsageError(f"{source} has version {document.get('version')}; this tool reads version {VERSION}")
+        raise UsageError(f"{source} has version {document.get('version')!r}; this tool reads version {VERSION}")
     try:
         return _read(document)
     except (TypeError, ValueError, AttributeError, KeyError) as error:
@@ -202,7 +226,7 @@ def _read(document: Mapping[str, Any]) -> Observed:
     loads = [load for load in document.get("loads", ()) if load["what"] != "modules"]
     modules: Mapping[str, Any] = next((load for load in document.get("loads", ()) if load["what"] == "modules"), {})
     dirty = {each["path"]: each["dirty"] for each in document.get("statuses", ())}
-    return Observed(
+    seen = Observed(
         document=document,
         image=ImageFacts.read(document.get("image", {})),
         libraries=tuple(map(Library.read, document.get("libraries", ()))),
@@ -222,6 +246,8 @@ def _read(document: Mapping[str, Any]) -> Observed:
         answers={each["name"]: each for each in document.get("answers", ())},
         errors=tuple(document.get("errors", ())),
     )
+    checked: Observed = _checked(seen)
+    return checked
 
 
 def _load(value: Mapping[str, Any]) -> Load:

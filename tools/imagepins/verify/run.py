@@ -18,6 +18,7 @@ from imagepins.verify.outcome import NoAnswer
 from imagepins.verify.request import make_request
 from imagepins.verify.writing import write_text
 
+TARGET_LABEL = "org.imagepins.target"
 GPU_DEVICES = ("/dev/kfd", "/dev/dri")
 
 
@@ -43,6 +44,11 @@ def verify_all(pins: PinSet, targets: tuple[Target, ...], options: Options, keep
     for name, value in (("--ref", options.ref), ("--save", options.save), ("--from", options.saved)):
         if value and len(targets) > 1:
             raise UsageError(f"{name} speaks of one image, but {len(targets)} are named; add IMAGE/VARIANT")
+    for name, is_given in (("--ref", options.ref), ("--save", options.save), ("--gpu", options.gpu or None)):
+        if is_given and options.saved:
+            raise UsageError(
+                f"{name} speaks of an image on the engine, but --from judges what was saved; leave one out"
+            )
     for number, target in enumerate(targets):
         with closing(keeper if number == 0 else Keeper()) as mine:
             try:
@@ -57,14 +63,16 @@ def verify_all(pins: PinSet, targets: tuple[Target, ...], options: Options, keep
 def verify_target(pins: PinSet, target: Target, options: Options, keeper: Keeper) -> Report:
     """Verify one target. An image that gives no answer is a report with an outcome of its own.
 
-    Raises RefError where the image is not there, EngineError where no engine can be used.
+    Raises RefError where the image is not there, EngineError where no engine can be used, UsageError where a saved
+    document is damaged or shows an image of another target.
     """
     try:
         document = _saved(options.saved) if options.saved else collect(target, options, keeper)
     except NoAnswer as error:
         return _unanswered(target, options, error)
     if options.save:
-        write_text(options.save, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        text = json.dumps({**document, "target": target.name}, indent=1, ensure_ascii=False)
+        write_text(options.save, text + "\n")
     return _judge(pins, target, options, document)
 
 
@@ -95,6 +103,9 @@ def _judge(pins: PinSet, target: Target, options: Options, document: Mapping[str
     from imagepins.verify.verify import verify
 
     seen = observed.read(document, source=str(options.saved or "the collector's document"))
+    saved = document.get("target") or seen.image.labels.get(TARGET_LABEL)
+    if options.saved and saved and saved != target.name:
+        raise UsageError(f"{options.saved} shows an image of {saved}, not of {target.name}; name {saved}")
     return verify(
         target,
         pins,
