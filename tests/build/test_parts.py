@@ -89,6 +89,26 @@ def test_a_builder_that_does_not_run_is_told_with_its_error(tmp_path: Path, monk
         check_builder("x")
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "docker: 'buildx' is not a docker command.",
+        "unknown flag: --bootstrap",
+        "docker: unknown command: docker buildx",
+    ],
+)
+def test_a_client_without_buildx_is_told_to_install_it_and_not_to_choose_another_builder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    fake = tmp_path / "docker"
+    fake.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 1\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(EngineError, match="run tools/engine up") as caught:
+        check_builder("x")
+    assert "--builder" not in str(caught.value)
+
+
 def test_mirrors_become_configuration_that_git_reads(tmp_path: Path) -> None:
     path = tmp_path / "gitconfig"
     path.write_text(git_config({"https://example.org/": "git://127.0.0.1/up/", 'https://odd#"\\/': "file:///x;y/"}))

@@ -11,6 +11,9 @@ from imagepins.process import ProcessFailed, run
 CHECK_SECONDS = 120.0
 """How long a builder may take to be there: a pool in a cluster may have to start its pods first."""
 
+_NO_PLUGIN = re.compile(r"'buildx' is not a docker command|unknown command: docker buildx|unknown flag: --bootstrap")
+"""What docker clients of all ages say to ``buildx inspect --bootstrap`` without the plugin."""
+
 
 @dataclass(frozen=True)
 class Builder:
@@ -46,6 +49,11 @@ def check_builder(name: str | None) -> Builder:
         done = run(argv, timeout=CHECK_SECONDS, check=False)
     except ProcessFailed as error:
         raise EngineError(f"{shown}: {error.reason}; choose another with --builder (docker buildx ls)") from error
+    if done.code != 0 and _NO_PLUGIN.search(done.stderr):
+        raise EngineError(
+            "the docker client has no buildx plugin, and every build goes through it: run tools/engine up, "
+            "which installs it on Debian and Ubuntu, or install docker-buildx"
+        )
     if done.code != 0:
         raise EngineError(f"{shown}: {done.stderr.strip()}; choose another with --builder (docker buildx ls)")
     found = re.findall(r"^(Name|Driver|Status|Error): +(.*)$", done.stdout, re.MULTILINE)
