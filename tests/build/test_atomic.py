@@ -1,6 +1,7 @@
 """All or nothing: tags move and pushes begin once everything is built and verified."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -50,7 +51,8 @@ def test_a_failure_tags_nothing_and_says_so(project: "Project", docker: Docker) 
     project.file("good", "f", "x")
     ran = project.run("build", "--atomic", "--keep-going")
     assert ran.code == 5
-    assert ran.rows[project.name("bad")] == "failed"
+    assert ran.rows == {project.name("good"): "held back", project.name("bad"): "failed"}
+    assert re.search(rf"^{project.name('good')} +held back ", ran.err, re.MULTILINE)
     assert tags(docker, project) == []
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from imagepins.build import local as local_images
 from imagepins.build.causes import classify, wait_seconds
 from imagepins.build.options import Job, Options
-from imagepins.build.results import BUILT, PRESENT, Result
+from imagepins.build.results import BUILT, HELD, PRESENT, Result
 from imagepins.build.run import build_all
 from imagepins.errors import BuildFailed, CheckFailed, NetworkError
 from imagepins.plan.destination import Destination
@@ -30,7 +30,7 @@ def build_atomically(job: Job, options: Options) -> list[Result]:
     todo = [node for node in job.todo if options.force or not local.built(node)]
     results = build_all(replace(job, todo=todo), replace(options, push=False, content_only=True)) if todo else []
     if any(result.state != BUILT for result in results):
-        return [replace(result, message=_held_back(result)) for result in results]
+        return [_held_back(result) for result in results]
     _verify(job, job.todo)
     by_name = {result.node.name: result for result in results}
     every = [by_name.get(node.name, Result(node, PRESENT, node.content_tag)) for node in job.todo]
@@ -42,8 +42,10 @@ def build_atomically(job: Job, options: Options) -> list[Result]:
     return every
 
 
-def _held_back(result: Result) -> str:
-    return result.message or "built and not tagged, as another target failed"
+def _held_back(result: Result) -> Result:
+    if result.state != BUILT:
+        return result
+    return replace(result, state=HELD, message="built and not tagged, as another target failed")
 
 
 def _verify(job: Job, nodes: Sequence[Node]) -> None:

@@ -8,6 +8,8 @@ from imagepins.build.one import Outcome
 from imagepins.plan.graph import Node
 
 PRESENT, BUILT, FAILED, SKIPPED = "present", "built", "failed", "skipped"
+HELD = "held back"
+"""Built, and good, but neither tagged nor pushed, as another target of an atomic build failed."""
 
 
 @dataclass(frozen=True)
