@@ -39,7 +39,7 @@ def forecast(
     nodes: Sequence[Node], wanted: Sequence[str], place: Destination, state: Path, *, explain: bool
 ) -> list[Forecast]:
     """What a build of ``wanted`` would do, in its order. Neither engine nor registry has to answer."""
-    local, silence = _local(nodes)
+    local, is_silent = _local(nodes)
     refs = {node.name: ref for node in nodes if (ref := place.asked_for(node))}
     answers: dict[str, Answer] = {}
     if refs:
@@ -53,16 +53,16 @@ def forecast(
     rows = []
     for order, node in enumerate(nodes, 1):
         moved = _moved(node, local, refs.get(node.name)) if explain and node.name in needed else ()
-        is_open = silence or isinstance(answers.get(node.name), Unknown)
+        is_open = is_silent or isinstance(answers.get(node.name), Unknown)
         rows.append(
             Forecast(
                 node,
                 order,
                 node.name in wanted,
-                "unknown" if silence else "present" if local.built(node) else "absent",
+                "unknown" if is_silent else "present" if local.built(node) else "absent",
                 _said(answers.get(node.name)),
                 (None if is_open else True) if node.name in needed else False,
-                _why(node, found, silence) if node.name in needed else "",
+                _why(node, found, is_silent=is_silent) if node.name in needed else "",
                 moved,
                 state_before.get(node.name),
             )
@@ -131,12 +131,12 @@ def _cells(row: Forecast) -> tuple[str, ...]:
     )
 
 
-def _local(nodes: Sequence[Node]) -> tuple[Local, str]:
-    """What the engine holds, and why that is not known, where it is not."""
+def _local(nodes: Sequence[Node]) -> tuple[Local, bool]:
+    """What the engine holds, and whether it keeps silent about it."""
     try:
-        return look(nodes, with_tagged=True), ""
-    except EngineError as error:
-        return Local({}), str(error)
+        return look(nodes), False
+    except EngineError:
+        return Local({}), True
 
 
 def _said(answer: Answer | None) -> str:
@@ -151,13 +151,13 @@ def _needed(nodes: Sequence[Node], wanted: Sequence[str], found: Found) -> set[s
     return {node.name for node in to_build(nodes, wanted, found, push=False, force=False)}
 
 
-def _why(node: Node, found: Found, silence: str) -> str:
+def _why(node: Node, found: Found, *, is_silent: bool) -> str:
     answer = found.registry.get(node.name)
     if unknown := [str(pin.name) for pin in node.target.all_pins.values() if not pin.is_complete]:
         return f"cannot be built: {', '.join(unknown)} not known yet, see tools/bump_pin"
     if isinstance(answer, Unknown):
         return "nobody knows whether it is there; a build would stop"
-    if silence:
+    if is_silent:
         return "nobody knows whether it is here, as no engine answers; see tools/engine status"
     if found.local.tagged(node):
         return "its tag stands for other content"

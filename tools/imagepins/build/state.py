@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def _last_build(fields: Any) -> LastBuild | None:
     return LastBuild(float(seconds), None if size is None else int(size), digest)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     # JSON of Python's knows NaN and Infinity, which no clock and no disk has given.
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10**18
 
