@@ -15,7 +15,7 @@ import pytest
 
 from imagepins.process import Completed, run
 from imagepins.verify.findings import Report, Status
-from imagepins.verify.leftovers import HOST_LABEL, RUN_LABEL, process_mark
+from imagepins.verify.leftovers import HOST_LABEL, RUN_LABEL, process_mark, process_space
 
 pytestmark = pytest.mark.engine
 
@@ -219,15 +219,19 @@ def exists(container: str) -> bool:
 def test_leftovers_of_dead_runs_are_removed_and_those_of_living_ones_kept(
     container: Callable[[str, str], str], verify_image: Callable[..., Report]
 ) -> None:
-    host = os.uname().nodename
+    host = process_space()
     dead = container("4194303:1", host)
     used_again = container(f"{os.getpid()}:1", host)
     living = container(process_mark(os.getpid()), host)
     elsewhere = container("4194303:1", "another-machine")
+    of_a_container = container("4194303:1", f"{os.uname().nodename}/1")
 
     verify_image("honest")
 
-    assert [exists(each) for each in (dead, used_again, living, elsewhere)] == [False, False, True, True]
+    assert [exists(each) for each in (dead, used_again, living, elsewhere, of_a_container)] == [
+        *(False, False),
+        *(True, True, True),
+    ]
 
 
 @pytest.fixture
@@ -247,6 +251,16 @@ def test_missing_image_exits_3_and_says_what_to_do(verify: Callable[..., Complet
     assert done.stderr == (
         f"image: {lab.ref('nowhere')}: no such image here; build it with tools/image build, or docker pull it\n"
     )
+
+
+def test_missing_image_is_in_every_report_that_was_asked_for(verify: Callable[..., Completed], tmp_path: Path) -> None:
+    done = verify("nowhere", "--json", f"--junit={tmp_path}/junit.xml", f"--summary={tmp_path}/summary.md")
+
+    assert done.code == 3
+    assert [each["outcome"] for each in json.loads(done.stdout)["images"]] == ["no-image"]
+    (case,) = ET.parse(tmp_path / "junit.xml").getroot().findall(".//testcase")  # noqa: S314 - our own output
+    assert (case.get("classname"), case.get("name")) == ("serving.plain", "collect")
+    assert "no-image" in (tmp_path / "summary.md").read_text()
 
 
 def test_engine_that_is_not_there_exits_6_with_one_sentence(verify: Callable[..., Completed], tmp_path: Path) -> None:
@@ -377,4 +391,5 @@ def test_checks_that_need_a_gpu_are_skipped_with_the_reason_or_fail_where_requir
     assert (skipped.code, failed.code) == (0, 1)
     last = [json.loads(done.stdout)["images"][0]["checks"][-1] for done in (skipped, failed)]
     assert [check["status"] for check in last] == ["skipped", "failed"]
+    assert (last[1]["expected"], last[1]["found"]) == ("a GPU", "not looked for")
     assert {check["cause"] for check in last} == {"no devices were passed through; run with --gpu"}

@@ -457,3 +457,9 @@ def test_honest_oddity_raises_no_alarm(name: str, verify_image: Callable[..., Re
 @pytest.mark.parametrize("name", ["one-build-with-a-search-path-for-each-tree", "record-under-another-hard-link"])
 def test_copies_that_the_build_recorded_are_no_finding(name: str, verify_image: Callable[..., Report]) -> None:
     assert verify_image(name).is_good(strict=True)
+
+
+def test_architectures_that_only_strings_name_are_told_as_such(verify_image: Callable[..., Report]) -> None:
+    check = named(verify_image("nothing-odd"), "architectures of librccl.so.1.0", Status.PASSED)
+
+    assert check.how == "names in its strings; no code object was found"

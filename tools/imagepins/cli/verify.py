@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from imagepins.cli import json_option, pins_option
+from imagepins.errors import RefError
 from imagepins.verify.keeper import Keeper
 
 if TYPE_CHECKING:
@@ -56,15 +57,21 @@ def verify(  # noqa: PLR0917 - the options of a command
     IMAGE is the name of an image, or image/variant; all images where none is named. Exit code 1: a check failed.
     """
     from imagepins.pins.load import load
-    from imagepins.verify.run import Options, verify_all
+    from imagepins.verify.run import Options, unanswered, verify_all
 
     reports = []
     with started or Keeper() as keeper:
         pins = load(pins_path)
-        for report in verify_all(pins, pins.select(images), Options(**options), keeper):
-            reports.append(report)
-            if not as_json:
-                _show(report)
+        targets = pins.select(images)
+        try:
+            for report in verify_all(pins, targets, Options(**options), keeper):
+                reports.append(report)
+                if not as_json:
+                    _show(report)
+        except RefError as error:
+            missing = unanswered(targets[0], options["ref"], "no-image", str(error))
+            _write([missing], strict=strict, junit=junit, summary=summary, as_json=as_json)
+            raise
     _write(reports, strict=strict, junit=junit, summary=summary, as_json=as_json)
     return 0 if all(report.is_good(strict=strict) for report in reports) else 1
 

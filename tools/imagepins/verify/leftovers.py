@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -15,7 +16,14 @@ HOST_LABEL = "org.imagepins.host"
 
 def marks_of(pid: int) -> dict[str, str]:
     """Labels for a container of the run of this process."""
-    return {RUN_LABEL: process_mark(pid), HOST_LABEL: socket.gethostname()}
+    return {RUN_LABEL: process_mark(pid), HOST_LABEL: process_space()}
+
+
+def process_space() -> str:
+    """Where process numbers mean what they mean here: the machine, and its namespace of them."""
+    with suppress(OSError):
+        return f"{socket.gethostname()}/{os.stat('/proc/self/ns/pid').st_ino}"  # noqa: PTH116 - as below
+    return socket.gethostname()
 
 
 def remove(client: APIClient, name: str) -> None:
@@ -28,10 +36,10 @@ def remove(client: APIClient, name: str) -> None:
 
 
 def remove_leftovers(client: APIClient) -> None:
-    """Remove containers of runs on this machine whose process is gone."""
+    """Remove containers of runs on this machine, and among its processes, whose process is gone."""
     for container in client.containers(all=True, filters={"label": RUN_LABEL}):
         labels = container["Labels"]
-        if labels.get(HOST_LABEL) == socket.gethostname() and not is_alive(labels[RUN_LABEL]):
+        if labels.get(HOST_LABEL) == process_space() and not is_alive(labels[RUN_LABEL]):
             remove(client, container["Id"])
 
 

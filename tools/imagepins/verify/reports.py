@@ -118,9 +118,7 @@ def _suite(report: Report, bad: set[Status]) -> str:
     if report.outcome != "checked":
         errors = 1
         text = _attribute(f"{report.outcome}: {report.message}")
-        cases.append(
-            f"<testcase classname={_attribute(report.target)} name='collect'><error message={text}/></testcase>\n"
-        )
+        cases.append(f"<testcase classname={_class(report)} name='collect'><error message={text}/></testcase>\n")
     failed = sum(check.status in bad for check in report.checks)
     counts = f"tests='{len(cases)}' failures='{failed}' errors='{errors}' skipped='{report.count(Status.SKIPPED)}'"
     head = f"<testsuite name={_attribute(report.target)} {counts} time='{report.seconds:.3f}'>\n"
@@ -128,7 +126,7 @@ def _suite(report: Report, bad: set[Status]) -> str:
 
 
 def _case(report: Report, check: Check, bad: set[Status]) -> str:
-    head = f"<testcase classname={_attribute(report.target.replace('/', '.'))} name={_attribute(check.name)} time='0'>"
+    head = f"<testcase classname={_class(report)} name={_attribute(check.name)} time='0'>"
     if check.status in bad:
         message = _attribute(f"expected {check.expected}, found {check.found}")
         inside = f"<failure message={message}>{_text(explain(report, check))}</failure>"
@@ -137,6 +135,11 @@ def _case(report: Report, check: Check, bad: set[Status]) -> str:
     else:
         inside = f"<system-out>{_text(explain(report, check))}</system-out>"
     return f"{head}{inside}</testcase>\n"
+
+
+def _class(report: Report) -> str:
+    """The target as JUnit groups cases: by parts between dots."""
+    return _attribute(report.target.replace("/", "."))
 
 
 def _text(value: str) -> str:

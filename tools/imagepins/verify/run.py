@@ -56,7 +56,7 @@ def verify_all(pins: PinSet, targets: tuple[Target, ...], options: Options, keep
             except RefError as error:
                 if len(targets) == 1:
                     raise
-                report = Report(target=target.name, ref=target.tags[0], outcome="no-image", message=str(error))
+                report = unanswered(target, None, "no-image", str(error))
         yield report
 
 
@@ -69,7 +69,7 @@ def verify_target(pins: PinSet, target: Target, options: Options, keeper: Keeper
     try:
         document = _saved(options.saved) if options.saved else collect(target, options, keeper)
     except NoAnswer as error:
-        return _unanswered(target, options, error)
+        return unanswered(target, options.ref, error.outcome, str(error))
     if options.save:
         text = json.dumps({**document, "target": target.name}, indent=1, ensure_ascii=False)
         write_text(options.save, text + "\n")
@@ -116,8 +116,9 @@ def _judge(pins: PinSet, target: Target, options: Options, document: Mapping[str
     )
 
 
-def _unanswered(target: Target, options: Options, error: NoAnswer) -> Report:
-    return Report(target=target.name, ref=options.ref or target.tags[0], outcome=error.outcome, message=str(error))
+def unanswered(target: Target, ref: str | None, outcome: str, message: str) -> Report:
+    """The report of an image that gave nothing to judge."""
+    return Report(target=target.name, ref=ref or target.tags[0], outcome=outcome, message=message)
 
 
 def _saved(path: Path) -> dict[str, Any]:

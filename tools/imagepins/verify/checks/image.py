@@ -32,7 +32,9 @@ def check_gpu(target: Target, observed: Observed, *, is_asked: bool, is_required
     name, subject = "gpu devices", "gpu"
     if not is_asked:
         status = Status.FAILED if is_required else Status.SKIPPED
-        return Check(name=name, subject=subject, status=status, cause="no devices were passed through; run with --gpu")
+        expected, found = ("a GPU", "not looked for") if is_required else ("", "")
+        cause = "no devices were passed through; run with --gpu"
+        return Check(name=name, subject=subject, status=status, expected=expected, found=found, cause=cause)
     answers = [load.devices for load in observed.loads if load.devices]
     counts = [answer["count"] for answer in answers if answer["code"] == 0]
     if counts and max(counts) > 0:
@@ -41,7 +43,14 @@ def check_gpu(target: Target, observed: Observed, *, is_asked: bool, is_required
             name=name, subject=subject, status=Status.PASSED, found=found, rank=Rank.MAPPED, how="hipGetDeviceCount"
         )
     status = Status.FAILED if is_required else Status.SKIPPED
-    return Check(name=name, subject=subject, status=status, found="none", cause="the HIP runtime sees no device here")
+    return Check(
+        name=name,
+        subject=subject,
+        status=status,
+        expected="a GPU",
+        found="none",
+        cause="the HIP runtime sees no device here",
+    )
 
 
 def _platform(target: Target, observed: Observed) -> Iterator[Check]:

@@ -51,7 +51,10 @@ def _data_ranges(elf: Elf) -> list[tuple[int, int]]:
 
 
 def code_objects(elf: Elf) -> tuple[list[str], list[str]]:
-    """GPU architectures with code in the file, and what hides more of them: ``compressed``, ``kpack``."""
+    """GPU architectures with code in the file, and what hides more of them: ``compressed``, ``kpack``.
+
+    ``named``: there is no code object, and the architectures are those that strings of the file name.
+    """
     archs: set[str] = set()
     hidden: set[str] = set()
     has_code = False
@@ -67,6 +70,7 @@ def code_objects(elf: Elf) -> tuple[list[str], list[str]]:
                 hidden.add("compressed")
     if not has_code and not hidden:
         archs.update(_mentioned(elf))
+        hidden.update({"named"} if archs else ())
     return sorted(archs), sorted(hidden)
 
 
