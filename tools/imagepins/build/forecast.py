@@ -134,7 +134,7 @@ def _cells(row: Forecast) -> tuple[str, ...]:
 def _local(nodes: Sequence[Node]) -> tuple[Local, bool]:
     """What the engine holds, and whether it keeps silent about it."""
     try:
-        return look(nodes), False
+        return look(nodes, with_tagged=True), False
     except EngineError:
         return Local({}), True
 
