@@ -337,6 +337,15 @@ LIES = [
         "overwritten",
         image="editable",
     ),
+    Lie(
+        "wheel-shadowed-by-a-search-path",
+        wheel("kernel-pack", "2.0") + f" && echo 'v = 2' >{SITE}/kernel_pack.py && echo 'kernel_pack.py,,' "
+        f">{SITE}/kernel_pack-2.0.dist-info/RECORD && mkdir /app && echo 'v = 1' >/app/kernel_pack.py\n"
+        "ENV PYTHONPATH=/app",
+        "kernels import",
+        "PYTHONPATH puts it",
+        image="python",
+    ),
     Lie("wheel-replaced-later", wheel("kernel-pack", "1.0"), "kernels package", "by pip", image="python"),
     Lie(
         "wheel-files-overwritten",

@@ -115,7 +115,10 @@ class Package(_Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution(_Entry):
-    """A Python distribution's metadata. ``changed`` are files that are not as RECORD has them, where it has one."""
+    """A Python distribution's metadata. ``changed`` are files that are not as RECORD has them, where it has one.
+
+    ``shadowed`` are files that imports take instead of its own.
+    """
 
     path: str
     name: str
@@ -126,6 +129,7 @@ class Distribution(_Entry):
     needs: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     has_record: bool = True
+    shadowed: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)

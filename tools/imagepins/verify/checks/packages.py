@@ -113,6 +113,23 @@ def check_files(pin: Pin, component: Component | None, pins: PinSet, observed: O
                 file=f"{each.path}/RECORD",
                 cause="without it nobody can tell whether the files are the wheel's: removed, or not installed by pip",
             )
+        if each.shadowed:
+            path = each.shadowed[0]
+            is_asked = any(
+                path.startswith(f"{part}/") for part in observed.env.get("PYTHONPATH", "").split(":") if part
+            )
+            yield pin_check(
+                pin,
+                pins,
+                "import",
+                Status.FAILED,
+                expected=f"modules of {each.path.rpartition('/')[0]}",
+                found=path,
+                rank=Rank.FILE,
+                file=path,
+                how="search path of the image's Python",
+                cause=f"{'PYTHONPATH puts it' if is_asked else 'it lies'} before the package that is installed",
+            )
         if each.changed:
             yield pin_check(
                 pin,

@@ -18,7 +18,7 @@ from imagepins.verify.collector.children import Child, call, describe, execute, 
 from imagepins.verify.collector.libraries import describe_libraries, describe_objects
 from imagepins.verify.collector.loads import ask_module, load_code, load_library
 from imagepins.verify.collector.modules import find_modules
-from imagepins.verify.collector.packages import distributions, dpkg_packages, programs
+from imagepins.verify.collector.packages import distributions, dpkg_packages, programs, shadowing
 from imagepins.verify.collector.paths import read_text, shown
 from imagepins.verify.collector.records import read_records
 from imagepins.verify.collector.walk import walk
@@ -57,6 +57,11 @@ def collect(request: dict[str, Any], document: dict[str, Any]) -> None:
     gather(plain + statuses + asked)
     document["answers"] = [result(child) for child in asked]
     document["loads"] = [result(child) for child in plain]
+    search_path: list[str] = []
+    for load in document["loads"]:
+        search_path += load.get("path", ()) if load["what"] == "modules" else ()
+    for each in document["distributions"]:
+        each["shadowed"] = shadowing(each, search_path)
     document["statuses"] = [result_of_status(child) for child in statuses]
     finish_loads(request, document)
 

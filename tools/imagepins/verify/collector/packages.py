@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 DPKG = "/var/lib/dpkg"
 STATUS_LIMIT = 64_000_000
 RECORD_LIMIT = 20_000_000
+# What careless wheels install beside their package: nobody imports it, and many have it.
+MISPLACED = frozenset({"tests", "test", "testing", "examples", "docs", "benchmarks", "scripts", "setup", "conftest"})
 HASHED_LIMIT = 1_000_000_000
 # Reading a runtime of 300 MB would take longer than all of the rest; its own functions and literals tell it.
 MD5_LIMIT = 32_000_000
@@ -100,7 +102,30 @@ def _distribution(path: str) -> dict[str, Any]:
         "needs": [line[15:].strip() for line in metadata.splitlines() if line.startswith("Requires-Dist: ")][:200],
         "changed": changed_files(os.path.dirname(path), text),
         "has_record": bool(text.strip()) or not is_wheel,
+        "modules": top_modules(text),
     }
+
+
+def top_modules(record: str) -> list[str]:
+    """Names by which a wheel's modules are imported; namespaces, which several may share, are none."""
+    paths = (line.split(",")[0].strip('"') for line in record.splitlines())
+    ends = (path[: -len(end)] for path in paths for end in ("/__init__.py", ".py") if path.endswith(end))
+    return sorted({name for name in ends if "/" not in name} - MISPLACED)[:50]
+
+
+def shadowing(distribution: dict[str, Any], search_path: list[str]) -> list[str]:
+    """Files that an import of a distribution's modules takes instead, as they lie in an earlier folder."""
+    site = os.path.dirname(distribution["path"])
+    if site not in search_path:
+        return []
+    earlier = [folder for folder in search_path[: search_path.index(site)] if folder.startswith("/")]
+    places = (
+        f"{folder}/{name}{end}"
+        for folder in earlier
+        for name in distribution["modules"]
+        for end in ("/__init__.py", ".py")
+    )
+    return [path for path in places if os.path.isfile(path)][:20]
 
 
 def changed_files(site: str, record: str) -> list[str]:
