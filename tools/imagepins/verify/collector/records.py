@@ -31,7 +31,7 @@ def _record(path: str) -> dict[str, Any]:
     fields: dict[str, str] = {}
     files: dict[str, dict[str, str]] = {}
     strange = 0
-    for line in read_text(path, 2_000_000).splitlines():
+    for line in read_text(path, 20_000_000).splitlines():
         recorded, field = LINE.match(line), FIELD.match(line)
         if recorded:
             files[recorded.group(2)] = {"recorded": recorded.group(1), "present": digest(recorded.group(2))}
