@@ -90,7 +90,8 @@ def test_literal_of_a_template_is_told_at_its_line(project: Any, checked: Callab
 def test_incomplete_pin_is_listed_and_no_failure(project: Any, checked: Callable[..., Any]) -> None:
     project.write(PIN.replace(f'    commit: "{SHA}"\n', ""))
     ended = checked()
-    assert (ended.code, ended.out) == (0, "pins.yaml:3: warning: pin 'rccl' has no commit yet; run tools/bump_pin rccl\n")
+    said = "pins.yaml:3: warning: pin 'rccl' has no commit yet; run tools/bump_pin rccl\n"
+    assert (ended.code, ended.out) == (0, said)
 
 
 @pytest.mark.parametrize(("days", "code"), [(-1, 0), (1, 0), (15, 1)])

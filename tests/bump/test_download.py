@@ -112,7 +112,7 @@ def test_address_and_checksum_move_together(url_pin: Callable[..., Any], web: We
         ("x.tar.gz", Page(TARBALL, length=2 * len(TARBALL)), 4, "after 3 tries"),
     ],
 )
-def test_what_is_not_the_file_is_never_hashed(  # noqa: PLR0917 - one row of the table each
+def test_what_is_not_the_file_is_never_hashed(
     url_pin: Callable[..., Any], web: Web, name: str, page: Page, code: int, message: str
 ) -> None:
     web.pages[f"/{name}"] = page
