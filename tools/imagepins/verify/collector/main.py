@@ -37,12 +37,12 @@ def collect(request: dict[str, Any], document: dict[str, Any]) -> None:
     plain = start_loads(request, request["loads"])
     if request["modules"]:
         plain.append(start_plain(request, "modules", {"what": "modules"}, request["modules"]))
+    packages = start_packages(request)
     stems = [stem for family in families.values() for stem in family["stems"]]
     found = walk(request["root"], stems, request["texts"], want_objects=request["want_archs"])
     document.update(entries=found.entries, is_cut=found.is_cut, unreadable=found.unreadable)
     document["libraries"] = describe_libraries(found.libraries, families, want_archs=request["want_archs"])
     document["objects"] = describe_objects(found.objects)
-    document["packages"] = dpkg_packages(request["packages"])
     document["distributions"] = distributions(found.distributions, request["distributions"])
     document["programs"] = programs(request["programs"])
     texts = [*found.texts[:TEXTS], *found.statements[:TEXTS]]
@@ -54,7 +54,10 @@ def collect(request: dict[str, Any], document: dict[str, Any]) -> None:
         document["checkouts"] = [describe_checkout(path) for path in found.checkouts[:200]]
         started = [start_status(path, request["load_seconds"]) for path in found.checkouts[:20]]
         statuses = [child for child in started if child]
-    gather(plain + statuses + asked)
+    gather(plain + statuses + asked + packages)
+    for answer in map(result, packages):
+        document["packages"] = answer.get("found", [])
+        document["errors"] += [f"packages: {answer['error']}"] if "error" in answer else []
     document["answers"] = [result(child) for child in asked]
     document["loads"] = [result(child) for child in plain]
     search_path: list[str] = []
@@ -80,6 +83,13 @@ def finish_loads(request: dict[str, Any], document: dict[str, Any]) -> None:
     late = start_loads(request, list(sonames)[:16], is_implied=True)
     gather(late)
     document["loads"] += [result(child) for child in late]
+
+
+def start_packages(request: dict[str, Any]) -> list[Child]:
+    """Start what reads and compares Debian packages, beside the walk: checksums take as long as that does."""
+    if not request["packages"]:
+        return []
+    return [call({}, lambda: {"found": dpkg_packages(request["packages"])}, request["load_seconds"])]
 
 
 def start_loads(request: dict[str, Any], loads: list[str], *, is_implied: bool = False) -> list[Child]:
