@@ -1,7 +1,9 @@
 """Every way in which an image can lie is caught with its cause, and honest oddities raise no alarm."""
 
+import base64
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Protocol
 
 import pytest
@@ -431,9 +433,35 @@ HONEST = {
 }
 
 
+CODE = "x = 1\n"
+CHECKSUM = base64.urlsafe_b64encode(sha256(CODE.encode()).digest()).rstrip(b"=").decode()
+
+
+def whole_wheel(name: str, version: str) -> str:
+    """Dockerfile lines that install a distribution of one module as pip does."""
+    module = name.replace("-", "_")
+    return (
+        wheel(name, version) + f" && printf 'x = 1\\n' >{SITE}/{module}.py && "
+        f"printf '{module}.py,sha256={CHECKSUM},{len(CODE)}\\n__pycache__/{module}.cpython-313.pyc,,\\n' "
+        f">{SITE}/{module}-{version}.dist-info/RECORD"
+    )
+
+
+HONEST_ELSEWHERE = {
+    "consumer-of-the-pinned-library": ("COPY torch-runpath.so /opt/torch/lib/libtorch_hip.so", "consumer"),
+    "package-as-installed": (
+        package("1.2-1") + " && cd / && md5sum opt/rocm/lib/librccl.so.1.0 >/var/lib/dpkg/info/libhello1.md5sums && "
+        "echo /opt/rocm/lib/librccl.so.1.0 >/var/lib/dpkg/info/libhello1.list",
+        "package",
+    ),
+    "wheels-as-installed": (whole_wheel("kernel-pack", "2.0") + "\n" + whole_wheel("app", "1.0"), "python"),
+}
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _images(lab: Lab) -> None:
     stages = {lie.name: lie.lines for lie in LIES} | HONEST
+    stages |= {name: lines for name, (lines, _) in HONEST_ELSEWHERE.items()}
     lab.build(stages)
 
 
@@ -460,6 +488,15 @@ def test_honest_oddity_raises_no_alarm(name: str, verify_image: Callable[..., Re
     report = verify_image(name)
 
     assert [check for check in report.checks if check.status is Status.FAILED] == []
+    assert report.is_good()
+
+
+@pytest.mark.parametrize("name", HONEST_ELSEWHERE)
+def test_honest_image_of_each_other_kind_has_nothing_wrong(name: str, verify_image: Callable[..., Report]) -> None:
+    report = verify_image(name, image=HONEST_ELSEWHERE[name][1])
+
+    bad = (Status.FAILED, Status.FINDING)
+    assert [check for check in report.checks if check.status in bad] == []
     assert report.is_good()
 
 
