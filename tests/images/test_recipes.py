@@ -239,7 +239,7 @@ def test_a_package_that_is_installed_again_does_not_bring_the_stock_library_back
 
 SPLIT_KERNELS = """
 add_custom_command(TARGET rccl POST_BUILD
-  COMMAND objcopy --add-section .rocm_kpack_ref=/etc/hostname "$<TARGET_FILE:rccl>")
+  COMMAND objcopy --add-section .rocm_kpack_ref=/etc/passwd "$<TARGET_FILE:rccl>")
 """
 
 
