@@ -1,5 +1,6 @@
 """Entry point of ``tools/image``: for a verification, start what takes longest before anything else is loaded."""
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -11,6 +12,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] != ["verify"] or WITHOUT_ENGINE.intersection(arguments):
         return _run(arguments, None)
+    # Both processes load libraries, work and end: what they would collect on the way is not worth the time.
+    gc.disable()
     from imagepins.verify.keeper import Keeper
 
     with Keeper() as keeper:
