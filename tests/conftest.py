@@ -1,13 +1,20 @@
-"""What all tests share: an environment in which git asks nobody and the network cannot be reached by accident."""
+"""What all tests share: an environment in which git asks nobody and no network is reached by accident; engines."""
 
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Callable
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from imagepins.engine.daemon import Daemon, process_in, start_daemon
+from imagepins.process import run
+
+Start = Callable[..., Daemon]
 REPOSITORY = Path(__file__).parents[1]
 
 
@@ -126,3 +133,58 @@ def _trap_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made.git("config", "uploadpack.hideRefs", "refs/keep")
     made.git("config", "--add", "uploadpack.hideRefs", "refs/old8")
     return made.path
+
+
+@pytest.fixture(scope="session")
+def start_engine() -> Iterator[Start]:
+    """Start further engines with files, sockets and namespaces of their own; all are gone at the end."""
+    daemons: list[Daemon] = []
+    # An engine that is started with --bridge=none removes docker0, the bridge of the machine's own engine.
+    bridge = f"pins{os.getpid()}"
+    run(["ip", "link", "add", bridge, "type", "bridge"])
+    run(["ip", "address", "add", f"10.213.{os.getpid() % 250}.1/24", "dev", bridge])
+
+    def start(*options: str, name: str = "") -> Daemon:
+        home = Path(tempfile.gettempdir()) / f"imagepins-engine-{os.getpid()}-{len(daemons)}"
+        home.mkdir()
+        (home / "daemon.json").write_text('{"features": {"containerd-snapshotter": true}}')
+        daemon = _daemon_in(home, f"--bridge={bridge}", *options)
+        daemons.append(daemon)
+        if name != "later":
+            start_daemon(daemon, lambda _: None)
+        return daemon
+
+    yield start
+    _stop(daemons)
+    for daemon in daemons:
+        home = daemon.pidfile.parent
+        run(["umount", "--lazy", str(home / "data")], check=False)  # left by an engine that was killed
+        shutil.rmtree(home, ignore_errors=True)
+    run(["ip", "link", "delete", bridge])
+
+
+def _daemon_in(home: Path, *options: str) -> Daemon:
+    """Describe an engine whose every file is below ``home``."""
+    own = ("--data-root", f"{home}/data", "--exec-root", f"{home}/exec", "--pidfile", f"{home}/docker.pid")
+    apart = ("--containerd-namespace", home.name, "--containerd-plugins-namespace", f"{home.name}-plugins")
+    # The machine's configuration is not read: its keys would apply here, and dockerd refuses one that a flag repeats.
+    quiet = ("--iptables=false", "--ip6tables=false", "--config-file", f"{home}/daemon.json")
+    listens = ("-H", f"unix://{home}/docker.sock")
+    return Daemon(
+        socket=home / "docker.sock",
+        pidfile=home / "docker.pid",
+        exec_root=home / "exec",
+        log=home / "dockerd.log",
+        options=(*own, *apart, *quiet, *listens, *options),
+    )
+
+
+def _stop(daemons: list[Daemon]) -> None:
+    """End engines and their containerds, however the tests left them."""
+    deadline = time.monotonic() + 20
+    for program in ("dockerd", "containerd"):
+        pidfiles = [each.pidfile if program == "dockerd" else each.containerd_pidfile for each in daemons]
+        for pid in filter(None, (process_in(pidfile, program) for pidfile in pidfiles)):
+            os.kill(pid, signal.SIGTERM)
+        while any(process_in(pidfile, program) for pidfile in pidfiles) and time.monotonic() < deadline:
+            time.sleep(0.02)

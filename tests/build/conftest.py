@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -21,6 +21,8 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
+
+from imagepins.engine.daemon import Daemon
 
 PREFIX = "imagepins-test-build"
 REPOSITORY = Path(__file__).parents[2]
@@ -330,32 +332,6 @@ def faulty(registry: str) -> Iterator[Faulty]:
 
 
 @pytest.fixture(scope="session")
-def second_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """``unix://...`` of an engine of its own beside the first, with other data; it needs root.
-
-    Its bridge is its own, too: a daemon started with ``--bridge=none`` removes the first one's.
-    """
-    root = tmp_path_factory.mktemp("engine")
-    bridge = f"ipt{os.getpid() % 10**6}"
-    ip = shutil.which("ip") or "/usr/sbin/ip"
-    subprocess.run([ip, "link", "add", bridge, "type", "bridge"], check=True)
-    address = f"10.213.{os.getpid() % 250}.1/24"
-    subprocess.run([ip, "addr", "add", address, "dev", bridge], check=True)
-    socket_path = root / "docker.sock"
-    argv = ["dockerd", "--feature", "containerd-snapshotter=true", "--iptables=false", "--ip6tables=false"]
-    argv += ["--data-root", str(root / "data"), "--exec-root", str(root / "exec"), "--pidfile", str(root / "pid")]
-    argv += ["--containerd-namespace", bridge, "--containerd-plugins-namespace", f"{bridge}p"]
-    argv += ["--bridge", bridge, "--host", f"unix://{socket_path}"]
-    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        host = f"unix://{socket_path}"
-        for _ in range(300):
-            assert process.poll() is None, "the second dockerd ended"
-            if subprocess.run(["docker", "--host", host, "version"], capture_output=True, check=False).returncode == 0:
-                break
-            time.sleep(0.1)
-        yield host
-    finally:
-        process.terminate()
-        process.wait(60)
-        subprocess.run([ip, "link", "del", bridge], check=False)
+def second_engine(start_engine: Callable[..., Daemon]) -> str:
+    """``unix://...`` of an engine of its own beside the first, with other data; it needs root."""
+    return f"unix://{start_engine().socket}"
