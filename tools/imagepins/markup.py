@@ -46,8 +46,8 @@ def code(text: str) -> str:
 
 
 def fenced(lines: Sequence[str], *, language: str = "text") -> str:
-    """``lines`` as a code block that none of them can close."""
-    body = "\n".join(defuse(line) for line in lines)
+    """``lines`` as a code block that none of them can close; they keep their indentation."""
+    body = "\n".join(" " * _indentation(line) + defuse(line) for line in lines)
     fence = _longer_run(body, "`", least=3)
     return f"{fence}{language}\n{body}\n{fence}"
 
@@ -84,6 +84,11 @@ def _escape(found: str) -> str:
 def _is_printable(char: str) -> bool:
     # Categories Cc and Cf hold terminal escapes, bidirectional overrides and invisible joiners; Cs, Co are no text.
     return char in "\t\n" or not unicodedata.category(char).startswith("C")
+
+
+def _indentation(line: str) -> int:
+    spaces = line.expandtabs()
+    return len(spaces) - len(spaces.lstrip(" "))
 
 
 def _longer_run(text: str, char: str, *, least: int) -> str:

@@ -10,6 +10,7 @@ from imagepins.build.choose import Found
 from imagepins.build.labels import INPUTS
 from imagepins.build.local import Local, look
 from imagepins.build.state import LastBuild, read_state
+from imagepins.columns import aligned
 from imagepins.errors import EngineError
 from imagepins.plan.content import changed_inputs
 from imagepins.plan.destination import Destination
@@ -102,10 +103,9 @@ def forecast_json(rows: Sequence[Forecast]) -> dict[str, Any]:
 def forecast_table(rows: Sequence[Forecast]) -> str:
     """One aligned line per target, what moved indented below."""
     cells = [("", "TARGET", "HASH", "LOCAL", "REGISTRY", "LAST", "SIZE", "WHY"), *(_cells(row) for row in rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    out = [lines[0]]
-    for row, line in zip(rows, lines[1:], strict=True):
+    header, *lines = aligned(cells)
+    out = [header]
+    for row, line in zip(rows, lines, strict=True):
         out += [line, *(f"      {moved}" for moved in row.moved)]
     return "\n".join([*out, _sum(rows)])
 

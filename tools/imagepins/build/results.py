@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from imagepins.build.one import Outcome
+from imagepins.columns import aligned
 from imagepins.plan.graph import Node
 
 PRESENT, BUILT, FAILED, SKIPPED = "present", "built", "failed", "skipped"
+HEADINGS = ("target", "state", "time", "cached", "size", "digest")
 HELD = "held back"
 """Built, and good, but neither tagged nor pushed, as another target of an atomic build failed."""
 
@@ -47,25 +49,19 @@ def as_json(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 def table(results: Sequence[Result]) -> str:
     """One aligned line per target."""
-    rows = [("TARGET", "STATE", "TIME", "CACHED", "SIZE", "DIGEST"), *(_row(each) for each in results)]
-    widths = [max(len(row[column]) for row in rows) for column in range(6)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    return "\n".join(aligned([[heading.upper() for heading in HEADINGS], *map(_row, results)]))
 
 
 def markdown(results: Sequence[Result]) -> str:
     """A table for GITHUB_STEP_SUMMARY, the messages of failures below."""
-    lines = ["| target | state | time | cached | size | digest |", "|---|---|---|---|---|---|"]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") or "-" for cell in _row(each)) + " |" for each in results]
-    for each in results:
-        if each.message:
-            fence = "`" * 4
-            lines += ["", f"{fence}text", each.message, fence]
-    return "\n".join(lines) + "\n"
+    from imagepins.markup import fenced, inert, markdown_table
+
+    parts = [markdown_table(HEADINGS, [[inert(cell) or "-" for cell in _row(each)] for each in results], left=2)]
+    parts += [fenced(each.message.splitlines()) for each in results if each.message]
+    return "\n\n".join(parts) + "\n"
 
 
-def _row(result: Result) -> tuple[str, str, str, str, str, str]:
+def _row(result: Result) -> tuple[str, ...]:
     hits, steps = result.outcome.events.cache_hits if result.outcome else (0, 0)
     cause = result.outcome.cause if result.outcome else None
     return (

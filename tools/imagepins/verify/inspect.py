@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
+from imagepins.columns import aligned
 from imagepins.errors import EngineError, NetworkError, RefError
 from imagepins.verify.stored import Document, stored_pins
 
@@ -96,9 +97,7 @@ def as_text(inspection: Inspection) -> str:
         (name, fields.get("kind", ""), fields.get("id", ""), fields.get("version", ""), fields.get("source", ""))
         for name, fields in inspection.pins.items()
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(4)] if rows else []
-    table = ["  ".join(cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)) for row in rows]
-    return "\n".join([*lines, "pins:", *(f"  {line.rstrip()}" for line in table)])
+    return "\n".join([*lines, "pins:", *(f"  {line}" for line in aligned(rows))])
 
 
 def _is_short(label: str) -> bool:

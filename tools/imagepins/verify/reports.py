@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from imagepins.columns import aligned
 from imagepins.verify.findings import Check, Report, Status
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from rich.table import Table
 
 MARKS = {
@@ -22,6 +25,8 @@ MARKS = {
     Status.SKIPPED: "skipped",
 }
 STYLES = {Status.PASSED: "green", Status.FAILED: "bold red", Status.OTHER_PINS: "bold red", Status.SKIPPED: "dim"}
+HEADINGS = ("check", "expected", "found", "evidence", "result")
+MARKDOWN_HEADINGS = (*HEADINGS[:-1], "pinned at", HEADINGS[-1])
 # XML 1.0 has no way to write these, not even escaped; a report with one is refused whole.
 NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
@@ -84,7 +89,7 @@ def table(report: Report) -> Table:
     from rich.text import Text
 
     grid = Table(title=report.target, title_justify="left", box=None, pad_edge=False)
-    for heading in ("check", "expected", "found", "evidence", "result"):
+    for heading in HEADINGS:
         grid.add_column(heading, overflow="fold")
     for check in report.checks:
         cells = [check.name, check.expected, found(check), evidence(check)]
@@ -94,11 +99,8 @@ def table(report: Report) -> Table:
 
 def plain_table(report: Report) -> str:
     """The same table as plain lines, for logs."""
-    rows = [("check", "expected", "found", "evidence", "result")]
-    rows += [(c.name, c.expected, found(c), evidence(c), MARKS[c.status]) for c in report.checks]
-    widths = [max(len(_line(row[i])) for row in rows) for i in range(4)]
-    lines = ["  ".join([*(_line(row[i]).ljust(widths[i]) for i in range(4)), row[4]]) for row in rows]
-    return "\n".join([report.target, *lines])
+    rows = [(c.name, c.expected, found(c), evidence(c), MARKS[c.status]) for c in report.checks]
+    return "\n".join([report.target, *aligned([HEADINGS, *([_line(cell) for cell in row] for row in rows)])])
 
 
 def _line(text: str) -> str:
@@ -107,53 +109,54 @@ def _line(text: str) -> str:
 
 def as_junit(reports: Sequence[Report], *, strict: bool) -> str:
     """JUnit XML: one suite per image, one case per check. Findings are output, failures only with ``strict``."""
+    from xml.etree import ElementTree
+
+    root = ElementTree.Element("testsuites")
+    root.extend(_suite(report, strict=strict) for report in reports)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _suite(report: Report, *, strict: bool) -> Element:
     bad = {Status.FAILED, Status.OTHER_PINS} | ({Status.FINDING, Status.UNPROVEN} if strict else set())
-    body = "".join(_suite(report, bad) for report in reports)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{body}</testsuites>\n'
+    cases = [_case(report, check, is_bad=check.status in bad) for check in report.checks]
+    is_error = report.outcome != "checked"
+    if is_error:
+        message = f"{report.outcome}: {report.message}"
+        cases.append(_testcase(report, "collect", _element("error", message=message)))
+    counts = {
+        "tests": len(cases),
+        "failures": sum(check.status in bad for check in report.checks),
+        "errors": int(is_error),
+        "skipped": report.count(Status.SKIPPED),
+    }
+    figures = {name: str(count) for name, count in counts.items()}
+    return _element("testsuite", *cases, name=report.target, **figures, time=f"{report.seconds:.3f}")
 
 
-def _suite(report: Report, bad: set[Status]) -> str:
-    cases = [_case(report, check, bad) for check in report.checks]
-    errors = 0
-    if report.outcome != "checked":
-        errors = 1
-        text = _attribute(f"{report.outcome}: {report.message}")
-        cases.append(f"<testcase classname={_class(report)} name='collect'><error message={text}/></testcase>\n")
-    failed = sum(check.status in bad for check in report.checks)
-    counts = f"tests='{len(cases)}' failures='{failed}' errors='{errors}' skipped='{report.count(Status.SKIPPED)}'"
-    head = f"<testsuite name={_attribute(report.target)} {counts} time='{report.seconds:.3f}'>\n"
-    return head + "".join(cases) + "</testsuite>\n"
-
-
-def _case(report: Report, check: Check, bad: set[Status]) -> str:
-    head = f"<testcase classname={_class(report)} name={_attribute(check.name)} time='0'>"
-    if check.status in bad:
-        message = _attribute(f"expected {check.expected}, found {check.found}")
-        inside = f"<failure message={message}>{_text(explain(report, check))}</failure>"
+def _case(report: Report, check: Check, *, is_bad: bool) -> Element:
+    if is_bad:
+        message = f"expected {check.expected}, found {check.found}"
+        inside = _element("failure", message=message, text=explain(report, check))
     elif check.status is Status.SKIPPED:
-        inside = f"<skipped message={_attribute(check.cause)}/>"
+        inside = _element("skipped", message=check.cause)
     else:
-        inside = f"<system-out>{_text(explain(report, check))}</system-out>"
-    return f"{head}{inside}</testcase>\n"
+        inside = _element("system-out", text=explain(report, check))
+    return _testcase(report, check.name, inside, time="0")
 
 
-def _class(report: Report) -> str:
-    """The target as JUnit groups cases: by parts between dots."""
-    return _attribute(report.target.replace("/", "."))
+def _testcase(report: Report, name: str, inside: Element, **attributes: str) -> Element:
+    # CI systems group cases by the parts of this between dots.
+    return _element("testcase", inside, classname=report.target.replace("/", "."), name=name, **attributes)
 
 
-def _text(value: str) -> str:
-    from html import escape
+def _element(tag: str, *children: Element, text: str = "", **attributes: str) -> Element:
+    from xml.etree.ElementTree import Element
 
-    return escape(re.sub(NOT_XML, "\ufffd", value), quote=False)
-
-
-def _attribute(value: str) -> str:
-    from html import escape
-
-    text = escape(re.sub(NOT_XML, "\ufffd", value))
-    # A line break in an attribute would be read back as a blank.
-    return '"' + text.replace("\n", "&#10;") + '"'
+    made = Element(tag, {name: re.sub(NOT_XML, "\ufffd", value) for name, value in attributes.items()})
+    made.text = re.sub(NOT_XML, "\ufffd", text) or None
+    made.extend(children)
+    return made
 
 
 def as_markdown(reports: Sequence[Report]) -> str:
@@ -162,15 +165,13 @@ def as_markdown(reports: Sequence[Report]) -> str:
 
 
 def _section(report: Report) -> list[str]:
-    lines = [f"### {_cell(headline(report))}", ""]
-    if report.checks:
-        lines += ["| check | expected | found | evidence | pinned at | result |", "|---|---|---|---|---|---|"]
+    from imagepins.markup import inert, markdown_table
+
+    rows = []
     for check in sorted(report.checks, key=lambda each: each.status is not Status.FAILED):
         result = MARKS[check.status] + (f": {check.cause}" if check.cause else "")
         cells = (check.name, check.expected, check.found, evidence(check), check.place, result)
-        lines.append("| " + " | ".join(map(_cell, cells)) + " |")
-    return [*lines, *(f"- {_cell(each)}" for each in (*report.differences, *report.notes)), ""]
-
-
-def _cell(text: str) -> str:
-    return re.sub(r"([\\|`*_<>\[\]])", r"\\\1", _line(text))
+        rows.append([inert(cell) for cell in cells])
+    table = [markdown_table(MARKDOWN_HEADINGS, rows, left=len(MARKDOWN_HEADINGS))] if rows else []
+    lines = [f"- {inert(each)}" for each in (*report.differences, *report.notes)]
+    return [f"### {inert(headline(report))}", "", *table, *lines, ""]
