@@ -13,6 +13,7 @@ from typing import Protocol
 
 import pytest
 
+from imagepins.markup import inert
 from imagepins.process import Completed, run
 from imagepins.verify.findings import Report, Status
 from imagepins.verify.leftovers import HOST_LABEL, RUN_LABEL, process_mark, process_space
@@ -316,7 +317,7 @@ def test_reports_carry_the_same_checks(verify: Callable[..., Completed], tmp_pat
     cases = ET.parse(paths["junit.xml"]).getroot().findall(".//testcase")  # noqa: S314 - our own output
     assert [case.get("name") for case in cases] == names
     assert [case.get("name") for case in cases if case.find("failure") is not None] == OTHERS
-    assert all(name.replace("_", "\\_") in paths["summary.md"].read_text() for name in names)
+    assert all(f"| {inert(name)} " in paths["summary.md"].read_text() for name in names)
     failed = next(check for check in image["checks"] if check["name"] == "rccl version")
     assert (failed["expected"], failed["found"], failed["rank"], failed["place"]) == (
         "2.32.3",
