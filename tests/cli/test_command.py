@@ -1,15 +1,18 @@
 """How every command ends: its exit code, what is told, and nothing left on an interrupt."""
 
+import importlib
 import json
+import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from imagepins import errors
-from imagepins.cli import run_command
+from imagepins.cli import json_option, run_command
 
 ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.ImagePinsError)]
 
@@ -18,8 +21,6 @@ ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and i
 def test_error_is_one_message_on_stderr_and_its_code(
     error: type[errors.ImagePinsError], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import click
-
     @click.command()
     def fails() -> None:
         raise error("what happened")
@@ -30,8 +31,6 @@ def test_error_is_one_message_on_stderr_and_its_code(
 
 @pytest.mark.parametrize("error", [IsADirectoryError(21, "Is a directory", "/d"), OSError(28, "No space left")])
 def test_error_of_the_system_is_no_traceback(error: OSError, capsys: pytest.CaptureFixture[str]) -> None:
-    import click
-
     @click.command()
     def fails() -> None:
         raise error
@@ -43,8 +42,6 @@ def test_error_of_the_system_is_no_traceback(error: OSError, capsys: pytest.Capt
 
 @pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (1, 1)])
 def test_code_of_a_command_is_the_exit_code(returned: int | None, code: int) -> None:
-    import click
-
     assert run_command(click.Command("c", callback=lambda: returned), [], name="tool") == code
 
 
@@ -100,3 +97,64 @@ def test_command_runs_from_any_directory(repository: Path, command: str, tmp_pat
         [repository / "tools" / command, "--help"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("Usage:")
+
+
+JSON_COMMANDS = [
+    ("imagepins.cli.bump", ["rccl", "--nosuch"]),
+    ("imagepins.cli.bump", ["--min-age", "soon", "rccl"]),
+    ("imagepins.cli.image", ["inspect"]),
+    ("imagepins.cli.image", ["verify", "all", "--pins", "nosuch/pins.yaml", "--from", "nosuch.json"]),
+    ("imagepins.cli.image", ["nosuch"]),
+    ("imagepins.engine.cli", ["status", "extra"]),
+]
+
+
+@pytest.mark.parametrize(("module", "arguments"), JSON_COMMANDS)
+def test_error_of_any_command_is_json_where_json_was_asked_for(
+    module: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = importlib.import_module(module).main([*arguments, "--json"])
+    said = capsys.readouterr()
+    document = json.loads(said.out)
+    assert (code, document["exit_code"]) == (2, 2)
+    assert document["error"] in said.err
+
+
+def test_words_behind_two_dashes_are_not_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(click.Command("c"), ["--nosuch", "--", "--json"], name="tool") == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_json_is_one_document_where_a_command_fails_after_it(capsys: pytest.CaptureFixture[str]) -> None:
+    @click.command()
+    @json_option
+    def prints(*, as_json: bool) -> None:
+        click.echo(json.dumps({"found": as_json}))
+        raise errors.CheckFailed("not as it should be")
+
+    assert run_command(prints, ["--json"], name="tool") == 1
+    assert capsys.readouterr() == ('{"found": true}\n', "tool: not as it should be\n")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left", "/d")])
+def test_json_tells_every_way_to_end(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
+    @click.command()
+    @json_option
+    def fails(*, as_json: bool) -> None:
+        assert as_json
+        raise error
+
+    code = run_command(fails, ["--json"], name="tool")
+    said = capsys.readouterr()
+    document = json.loads(said.out)
+    assert (document["exit_code"], said.err.lstrip()) == (code, f"tool: {document['error']}\n")
+
+
+def test_letters_the_terminal_lacks_end_no_command() -> None:
+    script = (
+        "import click, sys\nfrom imagepins.cli import run_command\n"
+        "sys.exit(run_command(click.Command('c', callback=lambda: print('J\\u00fcrgen')), [], name='tool'))\n"
+    )
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "J\\xfcrgen\n"

@@ -258,6 +258,8 @@ def test_a_dry_run_tells_what_to_expect_and_builds_nothing(bisect: Bisect, plant
     code, out, _ = bisect("--dry-run", good=planted.commits[0])
     assert code == 0
     assert out == "59 commits under the path, of 119; at most 8 builds, 2 of them the ends\n"
+    document = json.loads(bisect("--dry-run", "--json", good=planted.commits[0])[1])
+    assert document == {"schema": 1, "commits": 59, "all_commits": 119, "builds": 8, "ends": 2}
     assert not (planted.pins.parent / "build").exists()
 
 

@@ -1,10 +1,13 @@
 """What the three commands share: options, the one error handler, commands that load only when called."""
 
 import importlib
+import io
 import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -52,37 +55,75 @@ class LazyGroup(click.Group):
         return command
 
 
+_ENDS = (click.ClickException, click.Abort, KeyboardInterrupt, ImagePinsError, OSError)
+"""Ways to end other than by returning; anything else is a fault of this tool and shows its traceback."""
+
+
 def run_command(command: click.Command, argv: Sequence[str] | None, *, name: str, obj: object = None) -> int:
     """Run ``command`` and return its exit code; errors are told on stderr, in one place and without a traceback.
 
     ``obj`` is handed to commands that ask for it. A command returns its code, or None for 0. SIGTERM and SIGHUP end it
-    as an interrupt does, so that clean-up runs.
+    as an interrupt does, so that clean-up runs. With ``--json`` stdout gets one JSON document, whole: what the command
+    printed, or, where it ended before it printed any, ``{"error": ..., "exit_code": ...}``.
     """
     _listen_to_signals()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A name in letters that the terminal's encoding lacks must not end a command that has done its work.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        arguments = None if argv is None else list(argv)
-        code = command.main(args=arguments, prog_name=name, standalone_mode=False, obj=obj)
+        if "--json" in takewhile(lambda each: each != "--", arguments):
+            return _with_one_document(command, arguments, name, obj)
+        code = _call(command, arguments, name, obj)
         sys.stdout.flush()
-    except click.exceptions.Exit as error:
-        return error.exit_code
-    except click.ClickException as error:
-        error.show(sys.stderr)
-        return 2
-    except (KeyboardInterrupt, click.Abort):
-        click.echo(f"{name}: interrupted", err=True)
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of stdout went away; Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except (ImagePinsError, OSError) as error:
-        click.echo(f"{name}: {_words(error)}", err=True)
-        return error.exit_code if isinstance(error, ImagePinsError) else 1
+    except _ENDS as error:
+        return _tell(error, name)[0]
+    return code
+
+
+def _with_one_document(command: click.Command, arguments: list[str], name: str, obj: object) -> int:
+    held = io.StringIO()
+    try:
+        with redirect_stdout(held):
+            code = _call(command, arguments, name, obj)
+    except _ENDS as error:
+        code, message = _tell(error, name)
+        if not held.getvalue():
+            import json
+
+            held.write(json.dumps({"error": message, "exit_code": code}, indent=2) + "\n")
+    sys.stdout.write(held.getvalue())
+    sys.stdout.flush()
+    return code
+
+
+def _call(command: click.Command, arguments: list[str], name: str, obj: object) -> int:
+    code = command.main(args=arguments, prog_name=name, standalone_mode=False, obj=obj)
     return code if isinstance(code, int) else 0
 
 
-def _words(error: ImagePinsError | OSError) -> str:
-    if isinstance(error, ImagePinsError) or not error.strerror:
+def _tell(error: BaseException, name: str) -> tuple[int, str]:
+    """Tell ``error``, one of ``_ENDS``, on stderr; its exit code and what it says."""
+    match error:
+        case click.ClickException():
+            error.show(sys.stderr)
+            return 2, error.format_message()
+        case BrokenPipeError():
+            # The reader of stdout went away; Python would complain once more when it flushes at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1, ""
+        case ImagePinsError():
+            code, message = error.exit_code, str(error)
+        case OSError():
+            code, message = 1, _words(error)
+        case _:
+            code, message = EXIT_INTERRUPTED, "interrupted"
+    click.echo(f"{name}: {message}", err=True)
+    return code, message
+
+
+def _words(error: OSError) -> str:
+    if not error.strerror:
         return str(error)
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
 

@@ -43,8 +43,7 @@ def bisect(
     it was. Nothing is tagged, and pins.yaml stays as it is.
     """
     from imagepins.evidence.bisection.history import read_history
-    from imagepins.evidence.bisection.report import bisect_json, bisect_text
-    from imagepins.evidence.bisection.search import trials_left
+    from imagepins.evidence.bisection.report import bisect_json, bisect_text, forecast_json, forecast_text
     from imagepins.evidence.bisection.setup import make_project, question
     from imagepins.evidence.bisection.trials import Trials, read_trials
     from imagepins.evidence.bisection.trying import Command
@@ -57,10 +56,7 @@ def bisect(
     if restart:
         trials = Trials(trials.path)
     if dry_run:
-        left = trials_left(history.span, trials.verdicts)
-        ends = sum(commit not in trials.found for commit in (history.good, history.span.commits[-1]))
-        count, every = len(history.span.commits), history.all_count
-        click.echo(f"{count} commits under the path, of {every}; at most {left + ends} builds, {ends} of them the ends")
+        show(forecast_json(history, trials) if as_json else forecast_text(history, trials))
         return 0
     try:
         found, trials = find(project, history, asked, trials, tell=lambda text: click.echo(text, err=True))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from imagepins.cli import json_option, pins_option, run_command
-from imagepins.errors import ImagePinsError, UsageError
+from imagepins.errors import UsageError
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -45,14 +45,7 @@ def bump_pin(more: tuple[str, ...], **options: Any) -> int:
     REF is a commit, a short sha, a branch, a tag, pull/N or a pasted URL of one; for other kinds of pin a tag, a URL
     or a version. Without REF the pin follows what it tracks.
     """
-    try:
-        return _run(more, options.pop("pins_path"), options)
-    except ImagePinsError as error:
-        if options["as_json"]:
-            from imagepins.bump.questions import print_json
-
-            print_json({"error": str(error), "exit_code": error.exit_code})
-        raise
+    return _run(more, options.pop("pins_path"), options)
 
 
 def _run(more: tuple[str, ...], pins_path: Path, options: dict[str, Any]) -> int:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from imagepins.evidence.bisection.history import Described, History, describe_commit
-from imagepins.evidence.bisection.search import Found, Verdict
+from imagepins.evidence.bisection.search import Found, Verdict, trials_left
 from imagepins.evidence.bisection.trials import Trials
 
 
@@ -34,6 +34,23 @@ def bisect_json(history: History, found: Found, trials: Trials) -> dict[str, Any
         "trials": {sha: {"verdict": str(trial.verdict), "why": trial.why} for sha, trial in trials.found.items()},
         "commits": len(history.span.commits),
     }
+
+
+def forecast_text(history: History, trials: Trials) -> str:
+    """What a bisection is going to take, in one line."""
+    found = forecast_json(history, trials)
+    return (
+        f"{found['commits']} commits under the path, of {found['all_commits']}; "
+        f"at most {found['builds']} builds, {found['ends']} of them the ends\n"
+    )
+
+
+def forecast_json(history: History, trials: Trials) -> dict[str, int]:
+    """The same as a JSON value: commits to choose from, and ``builds`` at most, ``ends`` of them of good and bad."""
+    left = trials_left(history.span, trials.verdicts)
+    ends = sum(commit not in trials.found for commit in (history.good, history.span.commits[-1]))
+    count = len(history.span.commits)
+    return {"schema": 1, "commits": count, "all_commits": history.all_count, "builds": left + ends, "ends": ends}
 
 
 def _lines(found: Described) -> list[str]:
