@@ -44,7 +44,10 @@ def test_merged_pull_moves_to_the_commit_on_the_branch(pinned: Pinned, upstream:
     [
         ('{pull: "7", then: main}', "{branch: main}"),
         ("{then: 'main', pull: \"7\"}", "{branch: 'main'}"),
-        ('\n      pull: "7"\n      then: main  # where it goes', "\n      branch: main  # where it goes"),
+        (
+            '\n      pull: "7"  # until it is merged\n      then: main  # where it goes',
+            "\n      # until it is merged\n      branch: main  # where it goes",
+        ),
     ],
     ids=["flow", "then first", "block"],
 )

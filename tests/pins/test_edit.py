@@ -11,7 +11,7 @@ from imagepins.pins.edit import (
     insert_key,
     quoted,
     remove_key,
-    replace_pair,
+    rename_key,
     replace_value,
     splice,
     tag_comment,
@@ -202,7 +202,9 @@ def test_key_is_added_in_the_style_of_its_mapping(before: str, after: str) -> No
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("p:\n  a:\n    g: x\n    v: y  # gone too\n    z: 1\n", "p:\n  a:\n    g: x\n    z: 1\n"),
+        ("p:\n  a:\n    g: x\n    v: y\n    z: 1\n", "p:\n  a:\n    g: x\n    z: 1\n"),
+        ("p:\n  a:\n    v: |\n      y\n      # text\n    z: 1\n", "p:\n  a:\n    z: 1\n"),
+        ('p:\n  a:\n    v: "y # text"\n    z: 1\n', "p:\n  a:\n    z: 1\n"),
         ("p: {a: {g: x, v: y, z: 1}}\n", "p: {a: {g: x, z: 1}}\n"),
         ("p: {a: {v: y, z: 1}}\n", "p: {a: {z: 1}}\n"),
         ("p: {a: {g: x, v: y}}\n", "p: {a: {g: x}}\n"),
@@ -217,13 +219,32 @@ def test_key_is_taken_out_whole(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("p: {branch: main}\n", 'p: {pull: "7", then: main}\n'),
-        ("p:\n  branch: main  # why\n", 'p:\n  pull: "7"\n  then: main  # why\n'),
+        ("p:\n  a:\n    v: y  # stays\n    z: 1\n", "p:\n  a:\n    # stays\n    z: 1\n"),
+        ("p:\r\n  a:\r\n    v: y  # é\r\n    z: 1\r\n", "p:\r\n  a:\r\n    # é\r\n    z: 1\r\n"),
+        ("p:\n  a:\n    v:  # one\n      y  # two\n    z: 1\n", "p:\n  a:\n    # one\n    # two\n    z: 1\n"),
+        ("p:\n  a:\n    z: 1\n    v: y  # stays", "p:\n  a:\n    z: 1\n    # stays\n"),
+        ("p:\n  a: {\n    v: y,  # a, b\n    z: 1 }\n", "p:\n  a: {\n      # a, b\n    z: 1 }\n"),
+        ("p:\n  a: { v: y  # one\n    , z: 1}\n", "p:\n  a: {   # one\n     z: 1}\n"),
+        ("p:\n  a: {z: 1,  # one\n    v: y  # two\n    }\n", "p:\n  a: {z: 1  # one\n      # two\n    }\n"),
     ],
 )
-def test_pair_is_replaced_in_the_style_of_its_mapping(before: str, after: str) -> None:
-    pairs = [("pull", '"7"'), ("then", "main")]
-    assert splice(before, [replace_pair(before, ["p"], "branch", pairs)]) == after
+def test_comments_beside_a_key_that_is_taken_out_stay(before: str, after: str) -> None:
+    written = splice(before, [remove_key(before, ["p", "a"], "v")])
+    assert written == after
+    assert value_of(written, "p", "a", "z") == "1"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("p: {branch: main}\n", 'p: {pull: "7", then: main}\n'),
+        ("p: {'branch': &b 'main'}\n", "p: {pull: \"7\", then: &b 'main'}\n"),
+        ("p:\n  branch: main  # why\n", 'p:\n  pull: "7"\n  then: main  # why\n'),
+        ("p:\r\n  branch:  # why\r\n    main\r\n", 'p:\r\n  pull: "7"\r\n  then:  # why\r\n    main\r\n'),
+    ],
+)
+def test_key_gets_another_name_and_one_before_it(before: str, after: str) -> None:
+    assert splice(before, [rename_key(before, ["p"], "branch", "then", before=[("pull", '"7"')])]) == after
 
 
 def test_edits_at_one_place_keep_their_order() -> None:

@@ -9,7 +9,7 @@ from imagepins.bump.aliases import alias_edits, texts_of
 from imagepins.bump.move import Change, Move, Unreadable
 from imagepins.bump.stale import stale_before
 from imagepins.errors import PinsError, RefError
-from imagepins.pins.edit import Edit, insert_key, quoted, remove_key, replace_pair, replace_value, splice, tag_comment
+from imagepins.pins.edit import Edit, insert_key, quoted, remove_key, rename_key, replace_value, splice, tag_comment
 from imagepins.pins.load import loads
 from imagepins.pins.model import GitPin, Pin, PinSet, Track
 from imagepins.pins.text import Text
@@ -76,7 +76,7 @@ def _edits(pinset: PinSet, move: Move, moving: list[Move]) -> Iterable[Edit]:
         yield from alias_edits(pinset, move, change, moving) if is_alias else _change_edits(pinset, pin, change)
     if move.track_pull:
         yield _track_pull(pinset, pin, move.track_pull)
-    if move.track_branch and isinstance(pin, GitPin):
+    if move.track_branch:
         yield from _track_branch(source, pin)
 
 
@@ -113,16 +113,14 @@ def _track_pull(pinset: PinSet, pin: Pin, number: str) -> Edit:
             f"{pinset.place(pin.name)}: write 'track: {{pull: {number}, then: BRANCH}}' into pin '{pin.name}' first, "
             "so that it is known where it goes once the pull request is merged"
         )
-    branch = pinset.text[track.branch.start : track.branch.end]
-    return replace_pair(pinset.text, path, "branch", [("pull", quoted(number)), ("then", branch)])
+    return rename_key(pinset.text, path, "branch", "then", before=[("pull", quoted(number))])
 
 
-def _track_branch(source: str, pin: GitPin) -> Iterable[Edit]:
+def _track_branch(source: str, pin: Pin) -> Iterable[Edit]:
     """Make a provisional pin final: it now follows the branch its pull request went to."""
-    path, then = ["pins", str(pin.name), "track"], pin.track.then if pin.track else None
-    if then is not None:
-        yield remove_key(source, path, "pull")
-        yield replace_pair(source, path, "then", [("branch", source[then.start : then.end])])
+    path = ["pins", str(pin.name), "track"]
+    yield remove_key(source, path, "pull")
+    yield rename_key(source, path, "then", "branch")
 
 
 def _check_nothing_else(before: PinSet, after: PinSet, moves: list[Move]) -> tuple[str, ...]:

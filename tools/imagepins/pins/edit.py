@@ -17,6 +17,8 @@ from imagepins.pins.text import Text
 _PLAINLY_TEXT = re.compile(
     r"(?!0[xob])(?=.*[A-DF-SU-Ya-df-su-y])(?:[A-Za-z0-9][A-Za-z0-9._+/-]*|[a-z](?:[A-Za-z0-9._+/@%&=?~-]|:(?=\S))*)"
 )
+_COMMENT = re.compile(r"#[^\r\n]*")
+_COMMA = re.compile(rf"({_COMMENT.pattern})|[,:]")
 _WORDS_WITH_MEANING = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 
 
@@ -103,26 +105,37 @@ def insert_key(source: str, path: Sequence[str], after: str, key: str, new: str)
 
 
 def remove_key(source: str, path: Sequence[str], key: str) -> Edit:
-    """Take ``key`` and its value out of the mapping at ``path``; the mapping must hold another."""
+    """Take ``key`` and its value out of the mapping at ``path``, which must hold another. Comments beside them stay."""
     mapping = _mapping(source, path)
     index, (key_node, value_node) = next((i, pair) for i, pair in enumerate(mapping.value) if pair[0].value == key)
     start, end = key_node.start_mark.index, value_node.end_mark.index
+    inside = source[key_node.end_mark.index : value_node.start_mark.index]
     if not mapping.flow_style:
-        end = _line_end(source, end)
-        return Edit(source.rfind("\n", 0, start) + 1, min(len(source), end + len(_newline(source, end))), "")
+        first, last = source.rfind("\n", 0, start) + 1, _after_line(source, end)
+        indent, newline = source[first:start], _newline(source, _line_end(source, end))
+        comments = _COMMENT.findall(inside) + _COMMENT.findall(source[end:last])
+        return Edit(first, last, "".join(f"{indent}{comment}{newline}" for comment in comments))
     if index:
-        return Edit(mapping.value[index - 1][1].end_mark.index, end, "")
-    return Edit(start, mapping.value[1][0].start_mark.index, "")
+        before = mapping.value[index - 1][1].end_mark.index
+        return Edit(before, end, _comments_of(source[before:start]) + _comments_of(inside))
+    after = mapping.value[1][0].start_mark.index
+    return Edit(start, after, _comments_of(inside) + _comments_of(source[end:after]))
 
 
-def replace_pair(source: str, path: Sequence[str], key: str, pairs: Sequence[tuple[str, str]]) -> Edit:
-    """Put other keys and values (written as YAML) in the place of ``key``, in the style of the mapping at ``path``."""
+def rename_key(source: str, path: Sequence[str], key: str, new: str, *, before: Sequence[tuple[str, str]] = ()) -> Edit:
+    """Call ``key`` of the mapping at ``path`` ``new``; its value, as it is written, stays.
+
+    ``before`` are keys and values (written as YAML) to put in front of it, in the mapping's own style.
+    """
     mapping = _mapping(source, path)
-    key_node, value_node = next((k, v) for k, v in mapping.value if k.value == key)
-    written = [f"{name}: {value}" for name, value in pairs]
-    indent = " " * key_node.start_mark.column
-    joint = ", " if mapping.flow_style else f"{_newline(source, value_node.end_mark.index)}{indent}"
-    return Edit(key_node.start_mark.index, value_node.end_mark.index, joint.join(written))
+    node = next(k for k, _ in mapping.value if k.value == key)
+    joint = (
+        ", "
+        if mapping.flow_style
+        else _newline(source, _line_end(source, node.end_mark.index)) + (" " * node.start_mark.column)
+    )
+    written = "".join(f"{name}: {value}{joint}" for name, value in before)
+    return Edit(node.start_mark.index, node.end_mark.index, f"{written}{new}")
 
 
 def _is_plainly_text(text: str) -> bool:
@@ -143,6 +156,19 @@ def _line_end(source: str, start: int) -> int:
     end = source.find("\n", start)
     end = len(source) if end < 0 else end
     return end - 1 if end > start and source[end - 1] == "\r" else end
+
+
+def _after_line(source: str, start: int) -> int:
+    """Offset of the beginning of the next line; ``start`` itself where a block of text ended right before it."""
+    if source[start - 1] == "\n":
+        return start
+    end = _line_end(source, start)
+    return min(len(source), end + len(_newline(source, end)))
+
+
+def _comments_of(gap: str) -> str:
+    """What stands between two values of a flow mapping, without the comma; '' where that is no comment."""
+    return _COMMA.sub(lambda match: match[1] or "", gap) if "#" in gap else ""
 
 
 def _newline(source: str, at: int) -> str:
