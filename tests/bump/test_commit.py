@@ -35,6 +35,30 @@ def test_commit_of_what_was_not_looked_up_says_that_its_date_is_unknown(versione
     assert versioned.git("log", "-1", "--format=%s") == "Update a to bbbbbbbbbbbb (date unknown)"
 
 
+@pytest.mark.parametrize("branch", [(), ("--branch", "bump/a")])
+def test_dry_run_shows_the_message_of_the_commit_it_would_make(
+    versioned: Any, upstream: Any, branch: tuple[str, ...]
+) -> None:
+    arguments = ("a", "main", "--commit", *branch)
+    before = versioned.snapshot()
+    ended, document = versioned.run(*arguments, "--dry-run"), versioned.run(*arguments, "--dry-run", "--json").json
+    assert (ended.code, versioned.snapshot(), versioned.git("branch")) == (0, before, "* main")
+    assert ("on the new branch bump/a" in ended.out) is bool(branch)
+    made = versioned.run(*arguments, "--json").json
+    message = versioned.git("log", "-1", "--format=%B")
+    assert all(f"    {line}".rstrip() in ended.out.splitlines() for line in message.splitlines())
+    assert (document["commit"], document["commit_message"].strip()) == (None, message)
+    assert (made["commit"], made["commit_message"].strip()) == (versioned.git("rev-parse", "HEAD"), message)
+    assert versioned.run("b", "main", "--dry-run", "--json").json["commit_message"] is None
+
+
+def test_dry_run_refuses_what_the_commit_would_refuse(versioned: Any) -> None:
+    assert "exists already" in versioned.assert_refuses("a", "main", "--branch", "main", "--dry-run", code=2).err
+    versioned.template = f"{versioned.template}# mine\n"
+    (versioned.root / "images/all/Dockerfile.j2").write_text(versioned.template)
+    assert "changed and not committed" in versioned.assert_refuses("a", "main", "--commit", "--dry-run", code=2).err
+
+
 def test_branch_gets_the_commit_and_main_stays(versioned: Any, upstream: Any) -> None:
     before = versioned.git("rev-parse", "main")
     assert versioned.run("a", "main", "--branch", "bump/a").code == 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from imagepins import process
-from imagepins.bump.commit import body, subject
+from imagepins.bump.commit import message
 from imagepins.errors import CheckFailed, ImagePinsError, UsageError
 from imagepins.files import exclusive, replace_all
 
@@ -70,7 +70,6 @@ def commit_files(pins_path: Path, outcome: "Outcome", branch: str | None) -> str
     Raises CheckFailed with what git or a hook said; files, index and branch are then as they were before the bump.
     """
     root, paths = pins_path.parent, [str(path) for path in outcome.written]
-    moves = outcome.proposal.moves
     head = _git(root, "symbolic-ref", "--quiet", "HEAD", check=False).stdout.strip() or _commit(root)
     try:
         if branch is not None:
@@ -78,8 +77,8 @@ def commit_files(pins_path: Path, outcome: "Outcome", branch: str | None) -> str
         _git(root, "add", "--", *paths)
         # --only takes these files and leaves whatever else is staged as it is.
         arguments = ["commit", "--quiet", "--only", "--file=-", "--", *paths]
-        message = f"{subject(moves)}\n\n{body(moves)}"
-        process.run(["git", *arguments], cwd=root, env=_environment(), stdin=message, timeout=COMMIT_SECONDS)
+        told = message(outcome.proposal.moves)
+        process.run(["git", *arguments], cwd=root, env=_environment(), stdin=told, timeout=COMMIT_SECONDS)
     except BaseException as error:
         left = _undo(pins_path, outcome, head, branch)
         if isinstance(error, process.ProcessFailed):

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from imagepins.gitrepo.hosting import Hosting
 from imagepins.gitrepo.url import parse_mirrors
 
 if TYPE_CHECKING:
+    from imagepins.bump.commit import BumpCommit
     from imagepins.bump.run import Outcome
 
 
@@ -64,18 +66,23 @@ def make_options(
 
 def carry_out(
     pins_path: Path, request: Request, options: Options, *, dry_run: bool, commit: bool, branch: str | None
-) -> "tuple[Outcome, str | None]":
-    """Move the pins and, where asked for, commit that; the outcome and the commit."""
-    from imagepins.bump.checkout import check_committable, commit_files, prepare_branch
+) -> "tuple[Outcome, BumpCommit | None]":
+    """Move the pins and, where asked for, commit that; a dry run tells, and refuses, what the commit would."""
     from imagepins.bump.run import bump
 
-    wants_commit = (commit or branch is not None) and not dry_run
-    if not wants_commit:
+    if not commit and branch is None:
         return bump(pins_path, request, options, dry_run=dry_run), None
+    from imagepins.bump.checkout import check_committable, commit_files, prepare_branch
+    from imagepins.bump.commit import BumpCommit, message
+
     root = pins_path.parent
     prepare_branch(root, branch)
-    outcome = bump(pins_path, request, options, before_write=lambda proposal: check_committable(root, proposal))
-    return outcome, commit_files(pins_path, outcome, branch) if outcome.written else None
+    check = partial(check_committable, root)
+    outcome = bump(pins_path, request, options, dry_run=dry_run, before_write=check)
+    if not outcome.proposal.contents:
+        return outcome, None
+    sha = commit_files(pins_path, outcome, branch) if outcome.written else None
+    return outcome, BumpCommit(message(outcome.proposal.moves), branch, sha)
 
 
 def exit_code(outcome: "Outcome") -> int:
@@ -96,15 +103,15 @@ def make_request(pins_path: Path, name: str | None, ref: str | None, group: str 
     return Request({**refs, name: ref} if name else refs)
 
 
-def tell(outcome: "Outcome", root: Path, *, dry_run: bool, as_json: bool, commit: str | None) -> None:
+def tell(outcome: "Outcome", root: Path, *, dry_run: bool, as_json: bool, commit: "BumpCommit | None") -> None:
     """Print the report of a bump."""
     from imagepins.bump import report
 
     if as_json:
-        print_json({**report.as_json(outcome, root, dry_run=dry_run), "commit": commit})
+        print_json(report.as_json(outcome, root, dry_run=dry_run, commit=commit))
         return
     sys.stdout.write(report.as_text(outcome, root, dry_run=dry_run) + "\n")
     if dry_run:
         sys.stdout.write(report.diff(outcome, root))
     if commit:
-        sys.stdout.write(f"committed as {commit[:12]}\n")
+        sys.stdout.write(report.committed(commit))

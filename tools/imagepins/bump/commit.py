@@ -1,10 +1,25 @@
 """Moves → the message of the commit that makes them: subject and body."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from imagepins.bump.move import Move
 from imagepins.gitrepo.resolve import short_name
 from imagepins.markup import defuse
+
+
+@dataclass(frozen=True)
+class BumpCommit:
+    """The commit of a bump, on ``branch`` where a new one was asked for; without ``sha`` it would be made."""
+
+    message: str
+    branch: str | None = None
+    sha: str | None = None
+
+
+def message(moves: Sequence[Move]) -> str:
+    """Subject and body, as git takes them."""
+    return f"{subject(moves)}\n\n{body(moves)}"
 
 
 def subject(moves: Sequence[Move]) -> str:

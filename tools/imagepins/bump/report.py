@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from difflib import unified_diff
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
+from imagepins.bump.commit import BumpCommit
 from imagepins.bump.impact import Impact, impact
 from imagepins.bump.move import Move, Side, identity
 from imagepins.bump.run import Outcome
@@ -14,7 +16,7 @@ from imagepins.gitrepo.resolve import short_name
 Lines = Iterable[tuple[str, str]]
 
 
-def as_json(outcome: Outcome, root: Path, *, dry_run: bool) -> dict[str, Any]:
+def as_json(outcome: Outcome, root: Path, *, dry_run: bool, commit: BumpCommit | None) -> dict[str, Any]:
     """Everything the text report says, and more, as plain values."""
     proposal = outcome.proposal
     found = impact(proposal.before, proposal.after, proposal.moves, proposal.also_moved)
@@ -35,6 +37,8 @@ def as_json(outcome: Outcome, root: Path, *, dry_run: bool) -> dict[str, Any]:
         "flips": [asdict(flip) for flip in found.flips],
         "group_mates": [{"pin": pin, "group": group} for pin, group in found.group_mates],
         "failed": [{"pin": name, "error": str(error), "exit_code": error.exit_code} for name, error in outcome.failed],
+        "commit": commit and commit.sha,
+        "commit_message": commit and commit.message,
     }
 
 
@@ -59,6 +63,14 @@ def diff(outcome: Outcome, root: Path) -> str:
         lines = unified_diff(old, new, f"a/{name}" if path.exists() else "/dev/null", f"b/{name}")
         parts += [line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines]
     return "".join(parts)
+
+
+def committed(commit: BumpCommit) -> str:
+    """The commit that was made, or the one that a dry run would make, with its message."""
+    if commit.sha:
+        return f"committed as {commit.sha[:12]}\n"
+    branch = f" on the new branch {commit.branch}" if commit.branch else ""
+    return f"would be committed{branch} with this message:\n\n" + indent(commit.message, "    ")
 
 
 def shown(path: Path, root: Path) -> str:

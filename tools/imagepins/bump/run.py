@@ -42,7 +42,8 @@ def bump(
     """Look everything up, then write all files or none.
 
     Looking up takes long and needs no lock. If another run moved one of the same pins meanwhile, it is done again
-    from what stands there now. ``before_write`` may raise to refuse what is about to be written. Raises whatever stands
+    from what stands there now. ``before_write`` may raise to refuse what is about to be written, or would
+    be. Raises whatever stands
     in the way; nothing is written then.
     """
     for _ in range(ROUNDS):
@@ -50,7 +51,10 @@ def bump(
             pinset = read_pins(pins_path, tuple(request.refs))
         moves, failed = propose(pinset, request, options)
         if dry_run or all(move.is_noop for move in moves):
-            return Outcome(compose(pinset, moves, pins_path), (), failed)
+            proposal = compose(pinset, moves, pins_path)
+            if proposal.contents:
+                before_write(proposal)
+            return Outcome(proposal, (), failed)
         with exclusive(pins_path):
             current = read_pins(pins_path, tuple(request.refs))
             if any(_differs(pinset.pin(move.pin), current.pin(move.pin)) for move in moves):

@@ -83,7 +83,7 @@ def run_from_dockerfile(
         request = Request(refs, is_lenient=not names)
         outcome, made = carry_out(pins_path, request, options, dry_run=dry_run, commit=commit, branch=branch)
     if as_json:
-        bumped = {**report.as_json(outcome, root, dry_run=dry_run), "commit": made} if outcome else None
+        bumped = report.as_json(outcome, root, dry_run=dry_run, commit=made) if outcome else None
         sys.stdout.write(json.dumps({**upstream_json(found), "bump": bumped}, indent=2) + "\n")
     elif outcome:
         sys.stdout.write("\n")
