@@ -42,9 +42,8 @@ def bump(
     """Look everything up, then write all files or none.
 
     Looking up takes long and needs no lock. If another run moved one of the same pins meanwhile, it is done again
-    from what stands there now. ``before_write`` may raise to refuse what is about to be written, or would
-    be. Raises whatever stands
-    in the way; nothing is written then.
+    from what stands there now. ``before_write`` may raise to refuse what is about to be written, or would be. Raises
+    whatever stands in the way; nothing is written then.
     """
     for _ in range(ROUNDS):
         with shared(pins_path):

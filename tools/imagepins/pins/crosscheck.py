@@ -9,7 +9,7 @@ from datetime import date
 
 from imagepins.pins import archs
 from imagepins.pins import text as yaml
-from imagepins.pins.conditions import parse as parse_condition
+from imagepins.pins.conditioncheck import ConditionCheck
 from imagepins.pins.scalars import PLACEHOLDER
 from imagepins.pins.schema import nearest
 from imagepins.pins.text import Finding, Text, Value
@@ -22,15 +22,15 @@ def cross_check(tree: yaml.Mapping) -> Iterator[Finding]:
         yield from _check_pin(pin, f"pins.{name}")
     for group, members in _entries(tree.get("groups")).items():
         yield from _unknown(_items(members), pins, f"groups.{group}", "pin")
-    names = _condition_names(pins)
+    conditions = ConditionCheck(pins)
     for name, image in images.items():
         yield from _check_image(name, image, pins, gates)
-        yield from _check_conditions(image, f"images.{name}", names)
+        yield from conditions.below(image, f"images.{name}")
         yield from _check_parent(name, image, images)
-    yield from _check_conditions(tree.get("constraints"), "constraints", names)
+    yield from conditions.below(tree.get("constraints"), "constraints")
     for name, gate in gates.items():
         when = gate if isinstance(gate, Text) else _get(gate, "when")
-        yield from _check_condition(when, f"gates.{name}", names)
+        yield from conditions.gate(when, f"gates.{name}")
     yield from _shared_tags(images)
     yield from _cycles(images)
 
@@ -92,30 +92,6 @@ def _unknown_archs(value: Value | None, key: str) -> Iterator[Finding]:
     for arch in _items(value):
         if isinstance(arch, Text) and arch.partition(":")[0] not in archs.KNOWN:
             yield _at(arch, key, f"unknown GPU architecture '{arch}'{nearest(arch, archs.KNOWN)}")
-
-
-def _condition_names(pins: dict[Text, Value]) -> dict[str, None]:
-    components = [_get(pin, "component") for pin in pins.values()]
-    return dict.fromkeys([*map(str, pins), *(str(name) for name in components if isinstance(name, Text))])
-
-
-def _check_conditions(value: Value | None, key: str, names: dict[str, None]) -> Iterator[Finding]:
-    """Conditions anywhere below ``value``: each name must be a pin or a component."""
-    for index, item in enumerate(_items(value)):
-        if isinstance(value, yaml.Sequence):
-            yield from _check_conditions(item, f"{key}[{index}]", names)
-    for name, item in _entries(value).items():
-        dotted = f"{key}.{name}"
-        if name not in ("when", "require") or not isinstance(item, Text):
-            yield from _check_conditions(item, dotted, names) if not isinstance(item, Text) else ()
-            continue
-        yield from _check_condition(item, dotted, names)
-
-
-def _check_condition(value: Value | None, key: str, names: dict[str, None]) -> Iterator[Finding]:
-    if isinstance(value, Text):
-        for unknown in (each for each in parse_condition(value).names if each not in names):
-            yield _at(value, key, f"no pin or component '{unknown}'{nearest(unknown, names)}")
 
 
 def _check_parent(name: Text, image: Value, images: dict[Text, Value]) -> Iterator[Finding]:
