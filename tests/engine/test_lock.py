@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -11,33 +10,39 @@ from imagepins.engine.lock import only_one
 from imagepins.errors import EngineError
 
 HOLD = """
-import sys, time
+import sys
 from pathlib import Path
 from imagepins.engine.lock import only_one
 with only_one("x", print, directory=Path(sys.argv[1])):
     print("held", flush=True)
-    time.sleep(float(sys.argv[2]))
+    sys.stdin.read()
 """
 
 
-def hold(directory: Path, seconds: float) -> "subprocess.Popen[str]":
-    """Hold the lock in another process; returns once that has it."""
-    argv = [sys.executable, "-c", HOLD, str(directory), str(seconds)]
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+def hold(directory: Path) -> "subprocess.Popen[str]":
+    """Hold the lock in another process until its standard input is closed; returns once that has it."""
+    argv = [sys.executable, "-c", HOLD, str(directory)]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout
     assert process.stdout.readline() == "held\n"
     return process
 
 
-def test_second_run_waits_for_the_first_and_says_so_once(tmp_path: Path, said: list[str]) -> None:
-    begun = time.monotonic()
-    with hold(tmp_path, 0.5), only_one("x", said.append, directory=tmp_path):
-        assert time.monotonic() - begun > 0.4
-    assert said == ["another run is at it, waiting for it to end"]
+def test_second_run_waits_for_the_first_and_says_so_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    with hold(tmp_path) as first:
+
+        def end_first(text: str) -> None:
+            said.append(text)
+            assert first.stdin
+            first.stdin.close()
+
+        with only_one("x", end_first, directory=tmp_path):
+            assert said == ["another run is at it, waiting for it to end"]
 
 
 def test_lock_of_a_killed_run_is_free(tmp_path: Path, said: list[str]) -> None:
-    with hold(tmp_path, 60) as process:
+    with hold(tmp_path) as process:
         process.kill()
         process.wait()
     with only_one("x", said.append, directory=tmp_path):
@@ -45,7 +50,7 @@ def test_lock_of_a_killed_run_is_free(tmp_path: Path, said: list[str]) -> None:
 
 
 def test_wait_ends_with_an_error(tmp_path: Path, said: list[str]) -> None:
-    with hold(tmp_path, 60) as process:
+    with hold(tmp_path) as process:
         expected = pytest.raises(EngineError, match=r"another run has held .* for 0\.2 s; end it and try again")
         with expected, only_one("x", said.append, directory=tmp_path, timeout=0.2):
             pass

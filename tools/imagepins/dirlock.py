@@ -1,25 +1,53 @@
-"""A lock on a directory itself: it leaves no file behind, ends with its process, and works on a read-only tree."""
+"""Locks that end with their process, however that ends: of any open file, and of a directory itself.
+
+That of a directory leaves no file behind and works on a read-only tree.
+"""
 
 import errno
 import fcntl
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event
 
 from imagepins.errors import UsageError
 
 LOCK_SECONDS = 60.0
 """How long to wait for another run before giving up."""
 
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.02
+
+
+def acquire(
+    handle: int,
+    mode: int,
+    timeout: float,
+    *,
+    on_wait: Callable[[], None] | None = None,
+    stop: Event | None = None,
+) -> bool:
+    """Lock the open file ``handle``; whether that was possible within ``timeout`` seconds and before ``stop`` was set.
+
+    ``mode`` is fcntl.LOCK_EX or LOCK_SH. ``on_wait`` is called once where another holds the lock. Raises OSError where
+    the file system knows no locks.
+    """
+    deadline = time.monotonic() + timeout
+    while not _is_acquired(handle, mode):
+        if on_wait:
+            on_wait()
+            on_wait = None
+        if time.monotonic() > deadline or (stop and stop.is_set()):
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
 
 
 @contextmanager
 def locked(home: Path, mode: int, timeout: float) -> Iterator[None]:
-    """Hold the lock of ``home``; ``mode`` is fcntl.LOCK_EX or LOCK_SH, ``timeout`` in seconds.
+    """Hold the lock of the directory ``home``; ``mode`` and ``timeout`` as for ``acquire``.
 
     Raises UsageError when another process keeps it for longer, naming that process.
     """
@@ -35,17 +63,22 @@ def locked(home: Path, mode: int, timeout: float) -> Iterator[None]:
 
 
 def _acquire(handle: int, home: Path, mode: int, timeout: float) -> None:
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
-            fcntl.flock(handle, mode | fcntl.LOCK_NB)
-            return
-        except OSError as error:
-            if error.errno not in (errno.EWOULDBLOCK, errno.EINTR):
-                raise UsageError(f"cannot lock {home}: {error.strerror}") from error
-        if time.monotonic() > deadline:
-            raise UsageError(f"{home} is locked by {_holder(handle)} for more than {timeout:g} s; end it or try again")
-        time.sleep(_POLL_SECONDS)
+    try:
+        is_ours = acquire(handle, mode, timeout)
+    except OSError as error:
+        raise UsageError(f"cannot lock {home}: {error.strerror}") from error
+    if not is_ours:
+        raise UsageError(f"{home} is locked by {_holder(handle)} for more than {timeout:g} s; end it or try again")
+
+
+def _is_acquired(handle: int, mode: int) -> bool:
+    try:
+        fcntl.flock(handle, mode | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EINTR):
+            return False
+        raise
+    return True
 
 
 def _holder(handle: int) -> str:

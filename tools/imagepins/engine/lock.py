@@ -3,16 +3,16 @@
 import fcntl
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+from imagepins.dirlock import acquire
 from imagepins.engine.progress import Say
 from imagepins.errors import EngineError
 
 WAIT_SECONDS = 900.0
-_POLL_SECONDS = 0.1
 
 
 @contextmanager
@@ -25,27 +25,12 @@ def only_one(name: str, say: Say, *, directory: Path | None = None, timeout: flo
     path = (directory or _directory()) / f"imagepins-{name}-{os.getuid()}.lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        _acquire(descriptor, path, say, timeout)
+        waiting = partial(say, "another run is at it, waiting for it to end")
+        if not acquire(descriptor, fcntl.LOCK_EX, timeout, on_wait=waiting):
+            raise EngineError(f"another run has held {path} for {timeout:g} s; end it and try again")
         yield
     finally:
         os.close(descriptor)
-
-
-def _acquire(descriptor: int, path: Path, say: Say, timeout: float) -> None:
-    deadline = time.monotonic() + timeout
-    told = False
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise EngineError(f"another run has held {path} for {timeout:g} s; end it and try again") from None
-            if not told:
-                say("another run is at it, waiting for it to end")
-                told = True
-            time.sleep(_POLL_SECONDS)
-        else:
-            return
 
 
 def _directory() -> Path:

@@ -6,13 +6,13 @@ import os
 import re
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
+from imagepins.dirlock import acquire
 from imagepins.errors import NetworkError, UsageError
 from imagepins.gitrepo.command import FETCH_SECONDS, git
 from imagepins.gitrepo.url import check_url, mirrored
@@ -90,16 +90,8 @@ def locked(repository: Repository) -> Iterator[None]:
     """Hold this cache for one writer; parallel runs wait their turn. Raises NetworkError when that takes too long."""
     handle = os.open(repository.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        deadline = time.monotonic() + FETCH_SECONDS
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline or (repository.stop and repository.stop.is_set()):
-                    message = f"{repository.url}: another run has been fetching for {FETCH_SECONDS:g} s"
-                    raise NetworkError(message) from None
-                time.sleep(0.02)
+        if not acquire(handle, fcntl.LOCK_EX, FETCH_SECONDS, stop=repository.stop):
+            raise NetworkError(f"{repository.url}: another run has been fetching for {FETCH_SECONDS:g} s")
         yield
     finally:
         os.close(handle)
