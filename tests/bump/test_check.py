@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from imagepins.bump.hidden import hidden_literals
+from imagepins.lint.hidden import hidden_literals
 from imagepins.plan.arguments import Arg, read_args
 
 SHA = "1c0ab425abda9d1fd80fa977c253556b14eb140b"
@@ -151,12 +151,12 @@ def test_json_lists_problems(project: Any, checked: Callable[..., Any]) -> None:
     ],
 )
 def test_literals_in_instructions(line: str, found: list[str]) -> None:
-    assert [hidden.literal for hidden in hidden_literals("Dockerfile", f"{line}\n", frozenset())] == found
+    assert [hidden.literal for hidden in hidden_literals(f"{line}\n", frozenset())] == found
 
 
 def test_what_is_pinned_is_not_hidden() -> None:
     text = f"ARG RCCL_COMMIT={SHA}\nLABEL short={SHA[:12]}\n"
-    assert list(hidden_literals("Dockerfile", text, frozenset({SHA}))) == []
+    assert list(hidden_literals(text, frozenset({SHA}))) == []
 
 
 @pytest.mark.parametrize(

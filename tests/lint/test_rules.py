@@ -165,8 +165,9 @@ def test_directives_stand_at_the_top(text: str, expected: list[tuple[int, str]])
     assert found(text) == expected
 
 
-def test_a_commit_is_from_pins_yaml() -> None:
+def test_what_is_built_is_from_pins_yaml() -> None:
     other = SHA[::-1]
-    assert found(f"FROM a\nRUN git fetch origin {SHA}\nRUN git fetch origin {other}\n") == [(3, "foreign-sha")]
-    assert found(f"FROM a\nRUN echo {'0' * 64}\n") == [(2, "foreign-sha")]
+    assert found(f"FROM a\nRUN git fetch origin {SHA}\nRUN git fetch origin {other}\n") == [(3, "foreign-literal")]
+    assert found(f"FROM a\n# as in {other}\nRUN echo {'0a' * 32}\n") == [(3, "foreign-literal")]
+    assert found("FROM a\nRUN git clone --branch release/7.3 $URL\n") == [(2, "foreign-literal")]
     assert found(f"FROM a\nRUN echo {'0' * 41}\n") == []

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from imagepins.bump.hidden import hidden_literals
 from imagepins.bump.review import GRACE_DAYS, days_overdue
 from imagepins.errors import PinsError
 from imagepins.files import shared
+from imagepins.lint.hidden import Hidden, hidden_literals, pinned_values
 from imagepins.pins.load import load
-from imagepins.pins.model import GitPin, PinSet, Track
+from imagepins.pins.model import PinSet
 from imagepins.plan.arguments import read_args
 from imagepins.render.dockerfile import broken_constraints, render_all
 from imagepins.render.freshness import difference, read, stale, strays
@@ -75,21 +75,22 @@ def _why_stale(pinset: PinSet, root: Path, path: str) -> str:
 
 def _hidden(pinset: PinSet, root: Path) -> Iterator[Problem]:
     """Literals in templates; in rendered files only those no template accounts for."""
-    values = frozenset(_pinned_values(pinset))
+    values = pinned_values(pinset)
     seen: set[str] = set()
     templates = sorted({*root.glob("*.j2"), *root.glob("images/**/*.j2")})
     for path in templates:
-        for hidden in hidden_literals(path.relative_to(root).as_posix(), _text(path), frozenset()):
+        for hidden in hidden_literals(_text(path), frozenset()):
             seen.add(hidden.literal)
-            yield Problem("hidden", f"{hidden.path}:{hidden.line}", _hidden_message(hidden.what, hidden.literal))
+            yield _hidden_problem(path.relative_to(root).as_posix(), hidden)
     for target in pinset.targets.values():
-        for hidden in hidden_literals(target.dockerfile, read(root, target.dockerfile) or "", values):
+        for hidden in hidden_literals(read(root, target.dockerfile) or "", values):
             if hidden.literal not in seen:
-                yield Problem("hidden", f"{hidden.path}:{hidden.line}", _hidden_message(hidden.what, hidden.literal))
+                yield _hidden_problem(target.dockerfile, hidden)
 
 
-def _hidden_message(what: str, literal: str) -> str:
-    return f"{what}, {literal}, stands here and not in pins.yaml, where a bump would see it; make it a pin"
+def _hidden_problem(path: str, hidden: Hidden) -> Problem:
+    said = "stands here and not in pins.yaml, where a bump would see it; make it a pin"
+    return Problem("hidden", f"{path}:{hidden.line}", f"{hidden.what}, {hidden.literal}, {said}")
 
 
 def _text(path: Path) -> str:
@@ -97,26 +98,6 @@ def _text(path: Path) -> str:
         return path.read_text(errors="replace")
     except OSError:
         return ""
-
-
-def _pinned_values(pinset: PinSet) -> Iterator[str]:
-    for pin in pinset.pins.values():
-        known = [pin.id, pin.source, pin.value, pin.component_version, getattr(pin, "index", None)]
-        if isinstance(pin, GitPin):
-            known += [patch.commit for patch in (*pin.picks, *pin.reverts)]
-            known += [pin.track.branch, pin.track.tag, _tracked_ref(pin.track)] if pin.track else []
-        for value in known:
-            if value:
-                yield str(value)
-                yield str(value).removeprefix("sha256:")
-    for target in pinset.targets.values():
-        yield from (str(value) for value in target.args.values())
-
-
-def _tracked_ref(track: Track) -> str:
-    if track.pull:
-        return f"refs/pull/{track.pull}/head"
-    return f"refs/heads/{track.branch}" if track.branch else f"refs/tags/{track.tag}"
 
 
 def _reviews(pinset: PinSet, today: datetime.date) -> Iterator[Problem]:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from imagepins.lint import shell
+from imagepins.lint.hidden import hidden_literals, pinned_values
 from imagepins.lint.stages import Stage, global_args, is_read_from_environment, stages
-from imagepins.pins.model import GitPin, PinSet
+from imagepins.pins.model import PinSet
 from imagepins.plan.dockerfile import Instruction, Parsed
 
 _NAME = re.compile(r"\$\{?([A-Za-z_]\w*)")
-_SHA = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
 _DIRECTIVE = re.compile(r"#\s*(?:syntax|escape|check)\s*=\s*\S+", re.IGNORECASE)
 _PATHS = re.compile(r"\bLD_LIBRARY_PATH=(\"[^\"]*\"|'[^']*'|\S*)")
 
@@ -37,7 +37,7 @@ def check(parsed: Parsed, text: str, pinset: PinSet) -> list[Problem]:
         *bare_list_of_architectures(parsed),
         *empty_search_path(parsed),
         *late_directive(parsed, text),
-        *sha_from_elsewhere(text, pinset),
+        *literal_from_elsewhere(text, pinset),
     ]
     return sorted(found, key=lambda problem: (problem.line, problem.rule))
 
@@ -124,15 +124,12 @@ def late_directive(parsed: Parsed, text: str) -> Iterator[Problem]:
             yield Problem(number, "late-directive", f"{line.strip()} is a comment here; it belongs on the first line")
 
 
-def sha_from_elsewhere(text: str, pinset: PinSet) -> Iterator[Problem]:
-    """A commit or checksum that is not in pins.yaml is moved by no bump and checked by nothing."""
-    known = {str(pin.id).removeprefix("sha256:") for pin in pinset.pins.values()}
-    pins = [pin for pin in pinset.pins.values() if isinstance(pin, GitPin)]
-    known |= {str(patch.commit) for pin in pins for patch in (*pin.picks, *pin.reverts)}
-    for number, line in enumerate(text.splitlines(), start=1):
-        for sha in dict.fromkeys(_SHA.findall(line)):
-            if sha not in known:
-                yield Problem(number, "foreign-sha", f"{sha} is not from pins.yaml; make it a pin")
+def literal_from_elsewhere(text: str, pinset: PinSet) -> Iterator[Problem]:
+    """A commit, ref, checksum or address that is not in pins.yaml is moved by no bump and checked by nothing."""
+    for each in hidden_literals(text, pinned_values(pinset)):
+        yield Problem(
+            each.line, "foreign-literal", f"{each.what}, {each.literal}, is not from pins.yaml; make it a pin"
+        )
 
 
 def scripts(run: Instruction) -> list[str]:

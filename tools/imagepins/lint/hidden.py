@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from imagepins.bump.gitwords import git_refs
+from imagepins.lint.gitwords import git_refs
+from imagepins.pins.model import GitPin, PinSet, Track
 
 # What a template fills in is no literal.
 _FILLED_IN = re.compile(r"\[\[\[.*?\]\]\]|(?P<statement>\[\[%.*?%\]\]|\[\[#.*?#\]\])", re.DOTALL)
@@ -16,15 +17,14 @@ _EXEC_FORM = re.compile(r"\s*\w+\s+\[.*\]\s*")
 
 @dataclass(frozen=True)
 class Hidden:
-    """A literal on ``line`` of ``path`` that ought to be a pin, and what it looks like."""
+    """A literal on ``line`` that ought to be a pin, and what it looks like."""
 
-    path: str
     line: int
     literal: str
     what: str
 
 
-def hidden_literals(path: str, text: str, pinned: frozenset[str]) -> Iterator[Hidden]:
+def hidden_literals(text: str, pinned: frozenset[str]) -> Iterator[Hidden]:
     """Literals of ``text`` that are not among ``pinned``, nor the beginning of one of those."""
     blanked = _FILLED_IN.sub(_blank, text)
     for pieces in _logical_lines(blanked):
@@ -33,7 +33,32 @@ def hidden_literals(path: str, text: str, pinned: frozenset[str]) -> Iterator[Hi
             if literal in seen or any(value.startswith(literal.removeprefix("sha256:")) for value in pinned):
                 continue
             seen.add(literal)
-            yield Hidden(path, next(number for number, piece in pieces if literal in piece), literal, what)
+            yield Hidden(next(number for number, piece in pieces if literal in piece), literal, what)
+
+
+def pinned_values(pinset: PinSet) -> frozenset[str]:
+    """Everything in pins.yaml that may stand in a rendered Dockerfile."""
+    return frozenset(_pinned_values(pinset))
+
+
+def _pinned_values(pinset: PinSet) -> Iterator[str]:
+    for pin in pinset.pins.values():
+        known = [pin.id, pin.source, pin.value, pin.component_version, getattr(pin, "index", None)]
+        if isinstance(pin, GitPin):
+            known += [patch.commit for patch in (*pin.picks, *pin.reverts)]
+            known += [pin.track.branch, pin.track.tag, _tracked_ref(pin.track)] if pin.track else []
+        for value in known:
+            if value:
+                yield str(value)
+                yield str(value).removeprefix("sha256:")
+    for target in pinset.targets.values():
+        yield from (str(value) for value in target.args.values())
+
+
+def _tracked_ref(track: Track) -> str:
+    if track.pull:
+        return f"refs/pull/{track.pull}/head"
+    return f"refs/heads/{track.branch}" if track.branch else f"refs/tags/{track.tag}"
 
 
 def _blank(match: re.Match[str]) -> str:

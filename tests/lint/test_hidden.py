@@ -2,7 +2,7 @@
 
 import pytest
 
-from imagepins.bump.hidden import hidden_literals
+from imagepins.lint.hidden import hidden_literals
 
 
 @pytest.mark.parametrize(
@@ -39,15 +39,15 @@ from imagepins.bump.hidden import hidden_literals
     ],
 )
 def test_refs_of_git_commands(text: str, found: list[str]) -> None:
-    assert [hidden.literal for hidden in hidden_literals("Dockerfile", f"{text}\n", frozenset())] == found
+    assert [hidden.literal for hidden in hidden_literals(f"{text}\n", frozenset())] == found
 
 
 def test_command_over_several_lines_is_read_as_one_and_told_at_its_own_line() -> None:
     text = "RUN true && \\\n  # why\n  git fetch origin \\\n   release/7.3 && \\\n  git checkout \\\n  v1\nRUN true\n"
-    found = [(hidden.line, hidden.literal) for hidden in hidden_literals("Dockerfile", text, frozenset())]
+    found = [(hidden.line, hidden.literal) for hidden in hidden_literals(text, frozenset())]
     assert found == [(4, "release/7.3"), (6, "v1")]
 
 
 def test_body_of_a_here_document_is_read_line_by_line() -> None:
     text = "RUN <<'EOF'\nset -e\necho \"it's\"\ngit checkout v1\nEOF\n"
-    assert [hidden.line for hidden in hidden_literals("Dockerfile", text, frozenset())] == [4]
+    assert [hidden.line for hidden in hidden_literals(text, frozenset())] == [4]
