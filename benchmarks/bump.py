@@ -64,11 +64,12 @@ def outdated(root: Path, repositories: list[Path], env: dict[str, str]) -> Itera
 
 
 def packets(root: Path, repository: Path, env: dict[str, str]) -> Iterator[Result]:
-    """Packets of the look-up of a branch and of a pull head in a repository with very many pull refs.
+    """Packets that bump_pin needs in a repository with very many pull refs.
 
     Counted is everything that passes between git and the server, both ways, from the greeting to the end: eight
-    packets of greeting, the request with one ref, the answer. The commits are in the cache, as they are on all days
-    but the first, on which their transfer comes on top.
+    packets of greeting, a request of nine with one ref, the answer. A bare name is asked for as a branch and as a tag,
+    which is one packet more. The commits are in the cache, as they are on all days but the first, on which their
+    transfer comes on top.
     """
     tip = git(repository, "rev-parse", "HEAD")
     git(repository, "pack-refs", "--all")
@@ -76,19 +77,20 @@ def packets(root: Path, repository: Path, env: dict[str, str]) -> Iterator[Resul
     packed = [f"{tip} refs/pull/{number}/head\n" for number in range(1, PULLS + 1)]
     kept = (repository / ".git/packed-refs").read_text().splitlines(keepends=True)[1:]
     (repository / ".git/packed-refs").write_text("".join([*kept, *packed]))
-    code = (
-        "import sys; from pathlib import Path; from imagepins.gitrepo.cache import fetch_refs, open_repository\n"
-        "fetch_refs(open_repository(sys.argv[1], {}, Path(sys.argv[2])), sys.argv[3:])"
-    )
-    trace = root / "packets"
-    traced = env | {"GIT_TRACE_PACKET": str(trace), "PYTHONPATH": str(REPOSITORY / "tools")}
-    for name, ref in (("branch", "refs/heads/main"), ("pull head", f"refs/pull/{PULLS // 10}/head")):
-        argv = [PYTHON, "-c", code, f"file://{repository}", str(root / f"cache of {name}"), ref]
+    text, trace = pin_file([URL], [repository]), root / "packets"
+    (root / "pins.yaml").write_text(text)
+    traced = env | {"GIT_TRACE_PACKET": str(trace), "IMAGEPINS_MIRRORS": f"{URL}=file://{repository}"}
+    asked = {"the tracked branch": ([], 20), "a branch by its bare name": (["main"], 21)}
+    asked["a pull head"] = ([f"pull/{PULLS // 10}"], 20)
+    for name, (ref, limit) in asked.items():
+        argv = [tool("bump_pin"), "p0", *ref, "--pins", str(root / "pins.yaml"), "--dry-run"]
         for _ in range(2):
             trace.unlink(missing_ok=True)
             run(argv, root, traced)
         figure = len(re.findall(r"packet: +fetch[<>]", trace.read_text()))
-        yield Result(f"packets to look up a {name}", figure, 20, f"both ways, among {PULLS} pull refs, nothing new")
+        yield Result(
+            f"packets of bump_pin for {name}", figure, limit, f"both ways, among {PULLS} pull refs, nothing new"
+        )
 
 
 def one_bump(root: Path, repository: Path, env: dict[str, str]) -> Iterator[Result]:

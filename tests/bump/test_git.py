@@ -1,7 +1,9 @@
 """Bumps of git pins, end to end: what moves, what is refused, what is said."""
 
 import datetime
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -237,3 +239,29 @@ def test_no_answer_names_the_pin_and_its_line(pinned: Pinned, upstream: Any) -> 
     project = pinned()
     upstream.path.rename(upstream.path.with_name("away"))
     assert project.assert_refuses("rccl", code=4).err.startswith("bump_pin: pins.yaml:3: pin 'rccl': ")
+
+
+@pytest.mark.parametrize(
+    ("ref", "track", "asked"),
+    [
+        ([], "{branch: main}", {"refs/heads/main"}),
+        (["heads/rel"], "{branch: main}", {"refs/heads/main", "refs/heads/rel"}),
+        (["main"], "{branch: main}", {"refs/heads/main", "refs/tags/main"}),
+        (["pull/8"], "{branch: main}", {"refs/pull/8/head", "refs/merge-requests/8/head"}),
+        (
+            ["pull/8"],
+            '{pull: "7", then: main}',
+            {
+                "refs/heads/main",
+                *(f"refs/{kind}/{number}/head" for kind in ("pull", "merge-requests") for number in "78"),
+            },
+        ),
+    ],
+)
+def test_server_is_asked_for_the_refs_that_decide_and_no_others(
+    pinned: Pinned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ref: list[str], track: str, asked: set[str]
+) -> None:
+    project, trace = pinned("refs/keep/c5", track=track), tmp_path / "packets"
+    monkeypatch.setenv("GIT_TRACE_PACKET", str(trace))
+    project.run("rccl", *ref, "--allow-unreachable", "--dry-run")
+    assert set(re.findall(r"fetch> ref-prefix (\S+)", trace.read_text())) == asked

@@ -38,6 +38,15 @@ class GitRequest:
             return (f"refs/tags/{track.tag}",)
         return (*pull_refs(track.pull or "", self.pin.git), f"refs/heads/{track.then}")
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Full names of the refs to look up. A pull request taken for the first time is decided by its head alone."""
+        named = [each for each in (self.wanted, self.written) if each]
+        refs = tuple(ref for each in named for ref in refs_asked(each, self.pin.git))
+        is_provisional = self.pin.track is not None and self.pin.track.pull is not None
+        is_decided = self.wanted is not None and self.wanted.kind == "pull" and not is_provisional
+        return refs if is_decided else (*self.tracked, *refs)
+
 
 def git_request(pin: GitPin, ref: str | None) -> GitRequest:
     """Raises RefError for a ref that can name nothing in the pin's repository."""
@@ -57,9 +66,7 @@ def repositories(requests: Iterable[GitRequest], options: Options) -> Mapping[st
     """The repository of each URL, its refs in the cache, or the error that stood in the way; asked in parallel."""
     refs: dict[str, set[str]] = {}
     for request in requests:
-        named = [each for each in (request.wanted, request.written) if each]
-        asked = (ref for each in named for ref in refs_asked(each, request.pin.git))
-        refs.setdefault(request.pin.git, set()).update(request.tracked, asked)
+        refs.setdefault(request.pin.git, set()).update(request.asked)
     if len(refs) == 1:
         return {url: look_up_repository(url, refs[url], options) for url in refs}
     found = parallel(lambda url: look_up_repository(url, refs[url], options), list(refs), options.stop)
