@@ -153,6 +153,8 @@ def test_block_text_is_refused() -> None:
         ('r: "x"  #\n', "v2", 'r: "x"  # frozen: v2\n'),
         ('r: "x"  # branch: main, v1\n', None, 'r: "x"  # branch: main, v1\n'),
         ('r: "x"  # keep ,\n', None, 'r: "x"  # keep ,\n'),
+        ('r: "x"  # frozen: v1\rb: 1\r', None, 'r: "x"\rb: 1\r'),
+        ('{"r": "x"}\n', "v2", '{"r": "x"}\n'),
     ],
 )
 def test_comment_with_the_tag_is_kept_true(before: str, tag: str | None, after: str) -> None:
@@ -189,6 +191,8 @@ def test_tag_that_a_comment_tells(comment: str, tag: str | None) -> None:
         ('p: {a: {g: x, c: "y", z: 1}}\n', 'p: {a: {g: x, c: "y", v: "2.30", z: 1}}\n'),
         ('p:\r\n  a:\r\n    c: "y"\r\n', 'p:\r\n  a:\r\n    c: "y"\r\n    v: "2.30"\r\n'),
         ('p:\n  a:\n    c: "y"', 'p:\n  a:\n    c: "y"\n    v: "2.30"'),
+        ('p:\r  a:\r    c: "y"  # é\r', 'p:\r  a:\r    c: "y"  # é\r    v: "2.30"\r'),
+        ('{"p": {"a": {"c": "y"}}}\n', '{"p": {"a": {"c": "y", "v": "2.30"}}}\n'),
         (
             "p:\n  a:\n    c:\n      - 1\n      - 2\n    z: 1\n",
             'p:\n  a:\n    c:\n      - 1\n      - 2\n    v: "2.30"\n    z: 1\n',
@@ -209,6 +213,7 @@ def test_key_is_added_in_the_style_of_its_mapping(before: str, after: str) -> No
         ("p: {a: {v: y, z: 1}}\n", "p: {a: {z: 1}}\n"),
         ("p: {a: {g: x, v: y}}\n", "p: {a: {g: x}}\n"),
         ("p:\r\n  a:\r\n    g: x\r\n    v: y\r\n", "p:\r\n  a:\r\n    g: x\r\n"),
+        ("p:\r  a:\r    v: y\r    g: x\r", "p:\r  a:\r    g: x\r"),
         ("p:\n  a:\n    g: x\n    v: y", "p:\n  a:\n    g: x\n"),
     ],
 )
@@ -238,7 +243,7 @@ def test_comments_beside_a_key_that_is_taken_out_stay(before: str, after: str) -
     ("before", "after"),
     [
         ("p: {branch: main}\n", 'p: {pull: "7", then: main}\n'),
-        ("p: {'branch': &b 'main'}\n", "p: {pull: \"7\", then: &b 'main'}\n"),
+        ("p: {'branch': &b 'main'}\n", "p: {'pull': \"7\", 'then': &b 'main'}\n"),
         ("p:\n  branch: main  # why\n", 'p:\n  pull: "7"\n  then: main  # why\n'),
         ("p:\r\n  branch:  # why\r\n    main\r\n", 'p:\r\n  pull: "7"\r\n  then:  # why\r\n    main\r\n'),
     ],

@@ -17,7 +17,9 @@ from imagepins.pins.text import Text
 _PLAINLY_TEXT = re.compile(
     r"(?!0[xob])(?=.*[A-DF-SU-Ya-df-su-y])(?:[A-Za-z0-9][A-Za-z0-9._+/-]*|[a-z](?:[A-Za-z0-9._+/@%&=?~-]|:(?=\S))*)"
 )
-_COMMENT = re.compile(r"#[^\r\n]*")
+# Where a line ends for YAML 1.1, and a comment with it.
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_COMMENT = re.compile("#[^\n\r\x85\u2028\u2029]*")
 _COMMA = re.compile(rf"({_COMMENT.pattern})|[,:]")
 _WORDS_WITH_MEANING = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 
@@ -70,7 +72,8 @@ def tag_comment(source: str, value: Text, tag: str | None, *, branch: str | None
     start = _comment_start(source, value.end, line_end)
     if start is None:
         rest = source[value.end : line_end]
-        if tag is None or rest.strip(" \t,}]"):
+        is_json = source.lstrip().startswith("{")  # whose other readers know no comments
+        if tag is None or is_json or rest.strip(" \t,}]"):
             return None
         at = value.end + len(rest.rstrip())
         return Edit(at, at, f"  # frozen: {tag}")
@@ -93,15 +96,16 @@ def insert_key(source: str, path: Sequence[str], after: str, key: str, new: str)
     """Add ``key`` to the mapping at ``path``, behind its key ``after``, in the mapping's own style."""
     mapping = _mapping(source, path)
     key_node, value_node = next((k, v) for k, v in mapping.value if k.value == after)
+    name = quoted(key, key_node.style or "")
     if mapping.flow_style:
         at = value_node.end_mark.index
-        return Edit(at, at, f", {key}: {quoted(new)}")
+        return Edit(at, at, f", {name}: {quoted(new)}")
     at = _line_end(source, value_node.end_mark.index)
     if value_node.id != "scalar" and not value_node.flow_style:
         # A block collection's mark stands at the beginning of what follows it.
         at = len(source[: value_node.end_mark.index].rstrip())
     indent = " " * key_node.start_mark.column
-    return Edit(at, at, f"{_newline(source, at)}{indent}{key}: {quoted(new)}")
+    return Edit(at, at, f"{_newline(source, at)}{indent}{name}: {quoted(new)}")
 
 
 def remove_key(source: str, path: Sequence[str], key: str) -> Edit:
@@ -111,7 +115,7 @@ def remove_key(source: str, path: Sequence[str], key: str) -> Edit:
     start, end = key_node.start_mark.index, value_node.end_mark.index
     inside = source[key_node.end_mark.index : value_node.start_mark.index]
     if not mapping.flow_style:
-        first, last = source.rfind("\n", 0, start) + 1, _after_line(source, end)
+        first, last = start - key_node.start_mark.column, _after_line(source, end)
         indent, newline = source[first:start], _newline(source, _line_end(source, end))
         comments = _COMMENT.findall(inside) + _COMMENT.findall(source[end:last])
         return Edit(first, last, "".join(f"{indent}{comment}{newline}" for comment in comments))
@@ -134,8 +138,9 @@ def rename_key(source: str, path: Sequence[str], key: str, new: str, *, before: 
         if mapping.flow_style
         else _newline(source, _line_end(source, node.end_mark.index)) + (" " * node.start_mark.column)
     )
-    written = "".join(f"{name}: {value}{joint}" for name, value in before)
-    return Edit(node.start_mark.index, node.end_mark.index, f"{written}{new}")
+    style = node.style or ""
+    written = "".join(f"{quoted(name, style)}: {value}{joint}" for name, value in before)
+    return Edit(node.start_mark.index, node.end_mark.index, f"{written}{quoted(new, style)}")
 
 
 def _is_plainly_text(text: str) -> bool:
@@ -153,17 +158,16 @@ def _mapping(source: str, path: Sequence[str]) -> Any:
 
 def _line_end(source: str, start: int) -> int:
     """Offset of the line's end, before its line break."""
-    end = source.find("\n", start)
-    end = len(source) if end < 0 else end
-    return end - 1 if end > start and source[end - 1] == "\r" else end
+    found = _BREAK.search(source, start)
+    return found.start() if found else len(source)
 
 
 def _after_line(source: str, start: int) -> int:
     """Offset of the beginning of the next line; ``start`` itself where a block of text ended right before it."""
-    if source[start - 1] == "\n":
+    if _BREAK.match(source, start - 1):
         return start
-    end = _line_end(source, start)
-    return min(len(source), end + len(_newline(source, end)))
+    found = _BREAK.search(source, start)
+    return found.end() if found else len(source)
 
 
 def _comments_of(gap: str) -> str:
@@ -173,9 +177,8 @@ def _comments_of(gap: str) -> str:
 
 def _newline(source: str, at: int) -> str:
     """The line break that stands at ``at``, or the file's first one."""
-    if source.startswith("\r\n", at) or (at >= len(source) and "\r\n" in source):
-        return "\r\n"
-    return "\n"
+    found = _BREAK.match(source, at) or _BREAK.search(source)
+    return found[0] if found else "\n"
 
 
 def _comment_start(source: str, start: int, end: int) -> int | None:
