@@ -63,7 +63,7 @@ def args_of(text: str) -> Args:
         pytest.param(
             "ARG A=1 \\\n# note\n  B=2\nARG C=3", [("A", "1", 1), ("B", "2", 1), ("C", "3", 4)], id="continued"
         ),
-        pytest.param("# escape=`\nARG A=1 `\n B=c:\\d", [("A", "1", 2), ("B", "c:d", 2)], id="escape-directive"),
+        pytest.param("# escape=`\nARG A=1 `\n B=c:\\d", [("A", "1", 2), ("B", "c:\\d", 2)], id="escape-directive"),
         pytest.param("RUN <<EOF\nARG X=1\nEOF\nARG Y=2", [("Y", "2", 4)], id="heredoc-holds-no-arg"),
         pytest.param("RUN cat <<'A' <<-B\nARG X=1\nA\n\tARG Z=1\n\tB\nARG Y=2", [("Y", "2", 6)], id="two-heredocs"),
         pytest.param(

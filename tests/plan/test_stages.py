@@ -2,8 +2,14 @@
 
 import pytest
 
+from imagepins.errors import PinsError
 from imagepins.plan.dockerfile import parse
-from imagepins.plan.stages import expand, sources
+from imagepins.plan.stages import Sources, sources
+
+
+def read(text: str) -> Sources:
+    """What the Dockerfile takes from outside when it is built for amd64."""
+    return sources(parse(text + "\n", "D"), "D", "linux/amd64")
 
 
 @pytest.mark.parametrize(
@@ -21,10 +27,18 @@ from imagepins.plan.stages import expand, sources
         ("FROM a\nRUN --mount=type=cache,target=/c true", ["a"]),
         ("FROM a@sha256:" + "0" * 64, ["a@sha256:" + "0" * 64]),
         ("FROM a\nFROM a", ["a"]),
+        ("FROM x AS on-amd64\nFROM on-${TARGETARCH}", ["x"]),
+        ("ARG TARGETARCH=zz\nFROM x-$TARGETARCH", ["x-zz"]),
+        ("ARG V=3.12.1\nFROM python:${V%.*}", ["python:3.12"]),
+        ("ARG V=u/v\nFROM ${V//\\//-}", ["u-v"]),
+        ("ARG B\nFROM ${B:?run-bump_pin}", ["${B:?run-bump_pin}"]),
+        ('FROM "a:1"', ["a:1"]),
+        ("FROM a\nENV T=t:1\nRUN --mount=from=$T,target=/x true", ["a", "t:1"]),
+        ("FROM a\nADD ssh://git@h/r.git /r", ["a"]),
     ],
 )
 def test_outside_images_are_found_wherever_a_build_takes_one(text: str, images: list[str]) -> None:
-    assert [use.name for use in sources(parse(text + "\n", "D")).images] == images
+    assert [use.name for use in read(text).images] == images
 
 
 @pytest.mark.parametrize(
@@ -40,15 +54,33 @@ def test_outside_images_are_found_wherever_a_build_takes_one(text: str, images: 
         ("RUN --mount=type=bind,source=s,target=/s true", ["s"]),
         ("RUN --mount=target=/all true", ["."]),
         ("RUN --mount=type=secret,id=ca true", []),
+        ("ARG D=dir\nRUN --mount=source=$D,target=/s true", ["dir"]),
+        ("COPY [ab].txt /x/", ["[ab].txt"]),
+        ("COPY f.$TARGETARCH.txt /x/", ["f..txt"]),
+        ("ARG TARGETARCH\nCOPY f.$TARGETARCH.txt /x/", ["f.amd64.txt"]),
+        ("ENV D one/two\nCOPY $D /x", ["one/two"]),
+        ("ENV A=0\nENV A=1 B=$A\nCOPY $A$B /x", ["10"]),
+        ("ARG A=0\nARG A=1 B=$A\nCOPY $A$B /x", ["11"]),
+        ("ARG A=1\nFROM one\nCOPY f$A /x", ["f1"]),
+        ("ENV A='$B'\nCOPY $A /x", ["$B"]),
+        ("ARG U=https://example.org/f\nADD $U /f", []),
     ],
 )
 def test_context_patterns_are_those_that_are_read_from_the_context(text: str, files: list[str]) -> None:
-    assert [use.name for use in sources(parse(f"FROM scratch AS one\n{text}\n", "D")).files] == files
+    assert [use.name for use in read(f"FROM scratch AS one\n{text}").files] == files
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
-    [("$A", "1"), ("${A}x", "1x"), ("${N:-d}", "d"), ("${A:-d}", "1"), ("${A:+y}", "y"), ("${N:+y}", ""), ("$N", "")],
+    ("text", "reason"),
+    [
+        ("FROM a\nCOPY $OF_BASE /x", "D:2: $OF_BASE: only a can tell what OF_BASE is; give it a value here"),
+        ("FROM a AS b\nFROM b\nCOPY $OF_BASE /x", "D:3: $OF_BASE: only a can tell"),
+        ("FROM a\nENV P=/x:$PATH\nCOPY $P /x", "D:3: $P: only a can tell what PATH is"),
+        ("FROM tool-$BUILDARCH", "D:1: tool-$BUILDARCH: only the builder can tell what BUILDARCH is"),
+        ("FROM scratch\nCOPY ${A:0:1} /x", "D:2: ${A:0:1}: Docker knows no ':0' behind a name"),
+    ],
 )
-def test_variables_expand_as_buildkit_expands_them(text: str, value: str) -> None:
-    assert expand(text, {"A": "1"}) == value
+def test_name_that_only_the_build_can_tell_is_an_error_at_its_line(text: str, reason: str) -> None:
+    with pytest.raises(PinsError) as error:
+        read(text)
+    assert reason in str(error.value)

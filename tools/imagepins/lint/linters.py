@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from imagepins.errors import PinsError
 from imagepins.lint.rules import Problem
 from imagepins.plan.dockerfile import Parsed
 from imagepins.plan.stages import sources
@@ -44,10 +45,14 @@ def hadolint(dockerfile: Path, config: Path) -> list[Problem]:
     return [Problem(each["line"], each["code"], each["message"]) for each in found]
 
 
-def buildkit(dockerfile: Path, parsed: Parsed) -> list[Problem]:
+def buildkit(dockerfile: Path, parsed: Parsed, platform: str) -> list[Problem]:
     """Problems that ``docker buildx build --check`` finds. Raises NotLinted."""
     argv = ["docker", "buildx", "build", "--call=check,format=json", "--progress=plain"]
-    for name in {use.name for use in sources(parsed).images if "$" not in use.name} | {UNKNOWN_BASE}:
+    try:
+        images = sources(parsed, dockerfile.name, platform).images
+    except PinsError as error:
+        raise NotLinted(str(error)) from None
+    for name in {use.name for use in images if "$" not in use.name} | {UNKNOWN_BASE}:
         argv += ["--build-context", f"{name}=docker-image://{STAND_IN}"]
     for name in _missing_bases(parsed):
         argv += ["--build-arg", f"{name}={UNKNOWN_BASE}"]

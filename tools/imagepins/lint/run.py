@@ -91,6 +91,6 @@ def _ask(subject: _Subject, tool: str) -> list[Problem] | str:
             return rules.check(subject.parsed, subject.text, subject.pinset)
         if tool == "hadolint":
             return linters.hadolint(path, subject.root / ".hadolint.yaml")
-        return linters.buildkit(path, subject.parsed)
+        return linters.buildkit(path, subject.parsed, subject.target.platform)
     except linters.NotLinted as reason:
         return str(reason)

@@ -46,6 +46,11 @@ class Parsed:
     instructions: tuple[Instruction, ...]
 
     @property
+    def escape(self) -> str:
+        """The character that continues lines and escapes others."""
+        return dict(self.directives).get("escape", "\\")
+
+    @property
     def meaning(self) -> str:
         """What BuildKit sees of the file: comments, blank lines and line breaks inside instructions do not count."""
         lines = [f"# {name}={value}" for name, value in self.directives]

@@ -96,7 +96,7 @@ class _Read:
 def _read(target: Target, text: str, owners: Mapping[str, str]) -> _Read:
     parsed = parse(text, target.dockerfile)
     _refuse_onbuild(parsed, target.dockerfile)
-    taken = sources(parsed)
+    taken = sources(parsed, target.dockerfile, target.platform)
     parents = {use.name: owners[normal(use.name)] for use in taken.images if normal(use.name) in owners}
     return _Read(target, text, parsed, taken, parents)
 

@@ -1,16 +1,16 @@
 """Instructions of a Dockerfile → what it is built from: outside images and files of the context."""
 
+import csv
 import json
 import re
-import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from imagepins.errors import PinsError
 from imagepins.plan.dockerfile import Instruction, Parsed
+from imagepins.plan.words import UnknownValue, WordError, evaluate, split_words
 
-_VARIABLE = re.compile(r"\$(?:\{(?P<braced>\w+)(?:(?P<operator>:?[-+])(?P<word>[^}]*))?\}|(?P<bare>\w+))")
-_QUOTES = re.compile(r"[\"'\\]")
-_URL = re.compile(r"(?:https?|git|ftp)://|git@")
+_URL = re.compile(r"(?:https?|git|ssh|ftp)://|[\w.-]+@[\w.-]+:")
 
 
 @dataclass(frozen=True)
@@ -29,62 +29,135 @@ class Sources:
     files: tuple[Use, ...]
 
 
-def sources(parsed: Parsed) -> Sources:
-    """Find the outside images and the context patterns of all stages."""
-    scan = _Scan()
+def sources(parsed: Parsed, file: str, platform: str) -> Sources:
+    """Find the outside images and the context patterns of all stages, built for ``platform``.
+
+    Raises PinsError, naming ``file`` and line, for a name that only the builder or a base image can tell.
+    """
+    scan = _Scan(file, parsed.escape, _automatic(platform))
     for each in parsed.instructions:
         scan.read(each)
     return Sources(_unique(scan.images), _unique(scan.files))
 
 
-def expand(text: str, args: Mapping[str, str]) -> str:
-    """Replace ``$NAME``, ``${NAME}`` and ``${NAME:-word}`` as BuildKit does; unknown names become empty."""
+@dataclass
+class _Scope:
+    """Variables at one place. ``unknown`` maps names to why nobody knows their value before the build."""
 
-    def value(match: re.Match[str]) -> str:
-        found = args.get(match["braced"] or match["bare"], "")
-        if not match["operator"]:
-            return found
-        word = expand(match["word"], args)
-        return (found or word) if match["operator"].endswith("-") else (word if found else "")
+    values: dict[str, str] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)
+    base: str = ""
+    """Outside image whose ENV counts, too."""
 
-    return _VARIABLE.sub(value, text)
+    def copy(self) -> "_Scope":
+        return _Scope(dict(self.values), dict(self.unknown), self.base)
+
+    def look_up(self, name: str) -> str | None:
+        if name in self.values:
+            return self.values[name]
+        if name in self.unknown:
+            raise UnknownValue(self.unknown[name])
+        if self.base:
+            raise UnknownValue(f"only {self.base} can tell what {name} is; give it a value here, with ARG or ENV")
+        return None
+
+    def take_over(self, name: str, other: "_Scope") -> None:
+        """Let ``name`` be what it is in ``other``, if it is anything there."""
+        for mine, its in ((self.values, other.values), (self.unknown, other.unknown)):
+            if name in its:
+                mine[name] = its[name]
+
+
+def _automatic(platform: str) -> _Scope:
+    """The ARGs that BuildKit gives before the first FROM; those of the machine that builds are not known here."""
+    system, architecture, variant = [*platform.split("/"), "", ""][:3]
+    given = {"PLATFORM": platform, "OS": system, "ARCH": architecture, "VARIANT": variant}
+    unknown = {f"BUILD{name}": f"only the builder can tell what BUILD{name} is" for name in given}
+    return _Scope({"TARGETSTAGE": "default", **{f"TARGET{name}": value for name, value in given.items()}}, unknown)
 
 
 @dataclass
 class _Scan:
     """Reads instructions in order, as scopes of ARG and names of stages depend on it."""
 
+    file: str
+    escape: str
+    outside: _Scope
     images: list[Use] = field(default_factory=list)
     files: list[Use] = field(default_factory=list)
-    stages: set[str] = field(default_factory=set)
-    count: int = 0
-    global_args: dict[str, str] = field(default_factory=dict)
-    args: dict[str, str] = field(default_factory=dict)
+    stages: dict[str, _Scope] = field(default_factory=dict)
+    scope: _Scope | None = None
+    """That of the stage; None before the first."""
 
     def read(self, each: Instruction) -> None:
         if each.keyword == "FROM":
             self._open_stage(each)
-        elif each.keyword in ("ARG", "ENV"):
-            self._define(each)
+        elif each.keyword == "ARG":
+            self._define_args(each)
+        elif each.keyword == "ENV":
+            self._define_env(each)
         else:
             for name in _from_flags(each):
-                self._use_image(expand(name, self.args), each.line)
-            self.files.extend(Use(pattern, each.line) for pattern in _context_patterns(each, self.args))
+                self._use_image(self._image(name, each.line), each.line)
+            names = (self._value(word, each.line) for word in _context_words(each))
+            self.files.extend(Use(name, each.line) for name in names if not _URL.match(name))
+
+    @property
+    def _here(self) -> _Scope:
+        return self.outside if self.scope is None else self.scope
 
     def _open_stage(self, each: Instruction) -> None:
-        words = expand(each.rest, self.global_args).split()
-        self._use_image(words[0] if words else "", each.line)
-        self.stages.add(str(self.count))
+        self.scope = None
+        words = each.rest.split()
+        base = self._image(words[0], each.line) if words else ""
+        self._use_image(base, each.line)
+        parent = self.stages.get(base.lower())
+        self.scope = parent.copy() if parent else _Scope(base="" if base == "scratch" else base)
+        self.stages[str(sum(name.isdigit() for name in self.stages))] = self.scope
         if len(words) == 3 and words[1].lower() == "as":
-            self.stages.add(words[2].lower())
-        self.count += 1
-        self.args = {}
+            self.stages[words[2].lower()] = self.scope
 
-    def _define(self, each: Instruction) -> None:
-        scope = self.args if self.count else self.global_args
-        for word in _split(each.rest):
+    def _define_args(self, each: Instruction) -> None:
+        for word in split_words(each.rest, self.escape):
             name, equals, value = word.partition("=")
-            scope[name] = expand(value, scope) if equals else self.global_args.get(name, "")
+            if equals:
+                self._define(name, value, self._here)
+            elif self.scope is not None:
+                self.scope.take_over(name, self.outside)
+
+    def _define_env(self, each: Instruction) -> None:
+        # Values are made of what was there before the whole instruction.
+        before = self._here.copy()
+        words = split_words(each.rest, self.escape)
+        if words and "=" not in words[0]:
+            name, _, value = each.rest.strip().partition(" ")
+            self._define(name, value.strip(), before)
+            return
+        for word in words:
+            name, _, value = word.partition("=")
+            self._define(name, value, before)
+
+    def _define(self, name: str, word: str, scope: _Scope) -> None:
+        try:
+            self._here.values[name] = evaluate(word, scope.look_up, escape=self.escape)
+        except WordError as reason:
+            self._here.values.pop(name, None)
+            self._here.unknown[name] = str(reason)
+
+    def _value(self, word: str, line: int) -> str:
+        try:
+            return evaluate(word, self._here.look_up, escape=self.escape)
+        except WordError as reason:
+            raise PinsError(f"{self.file}:{line}: {word}: {reason}") from None
+
+    def _image(self, word: str, line: int) -> str:
+        """Name of an image; where Docker will refuse it, such as for a pin without id, the word as it stands."""
+        try:
+            return evaluate(word, self._here.look_up, escape=self.escape)
+        except UnknownValue:
+            return self._value(word, line)
+        except WordError:
+            return word
 
     def _use_image(self, name: str, line: int) -> None:
         if name.lower() not in self.stages and name != "scratch":
@@ -99,31 +172,29 @@ def _from_flags(instruction: Instruction) -> Iterator[str]:
 
 
 def _mount(text: str) -> dict[str, str]:
-    pairs = (part.partition("=") for part in text.split(","))
-    return {name.strip(): value for name, _, value in pairs}
+    pairs = (part.partition("=") for part in next(csv.reader([text]), []))
+    return {name.strip().lower(): value for name, _, value in pairs}
 
 
-def _context_patterns(instruction: Instruction, args: Mapping[str, str]) -> Iterator[str]:
+def _context_words(instruction: Instruction) -> Iterator[str]:
+    """Words of the instruction that name files of the context, before variables are replaced."""
     for mount in (_mount(value) for value in instruction.flag_values("mount")):
         if mount.get("type", "bind") == "bind" and "from" not in mount:
             yield mount.get("source") or mount.get("src") or "."
     if instruction.keyword not in ("COPY", "ADD") or instruction.flag_values("from"):
         return
-    for word in _split(expand(instruction.rest, args))[:-1]:
-        if not word.startswith("<<") and not _URL.match(word):
+    for word in _arguments(instruction.rest)[:-1]:
+        if not word.startswith("<<"):
             yield word
 
 
-def _split(rest: str) -> list[str]:
-    if rest.startswith("["):
-        return [str(word) for word in json.loads(rest)]
-    if not _QUOTES.search(rest):
-        return rest.split()
+def _arguments(rest: str) -> list[str]:
+    """Arguments of COPY and ADD: a JSON list, or else words that blanks part, whatever quotes stand there."""
     try:
-        return shlex.split(rest)
+        words = json.loads(rest) if rest.startswith("[") else None
     except ValueError:
-        # BuildKit reports unbalanced quotes itself, with a better message than ours would be.
-        return rest.split()
+        words = None
+    return words if isinstance(words, list) and all(isinstance(word, str) for word in words) else rest.split()
 
 
 def _unique(uses: list[Use]) -> tuple[Use, ...]:
