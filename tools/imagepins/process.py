@@ -9,11 +9,11 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, local
 
 from imagepins.errors import ImagePinsError
 
@@ -21,6 +21,7 @@ GRACE_SECONDS = 5.0
 """How long a group may take to end after SIGTERM before SIGKILL."""
 
 _WATCH_SECONDS = 0.1
+_of_thread = local()
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,17 @@ class ProcessFailed(ImagePinsError):
         self.output = output
 
 
+@contextmanager
+def stopped_by(stop: Event) -> Iterator[None]:
+    """Every process that this thread starts within ends when another thread sets ``stop``, as if each were given it."""
+    before = getattr(_of_thread, "stop", None)
+    _of_thread.stop = stop
+    try:
+        yield
+    finally:
+        _of_thread.stop = before
+
+
 def run(
     argv: Sequence[str],
     *,
@@ -58,6 +70,7 @@ def run(
     ``env`` replaces the environment where given; ``timeout`` is in seconds. Raises ProcessFailed when the program is
     missing, when time runs out or another thread sets ``stop``, and, if ``check``, when the exit code is not 0.
     """
+    stop = stop or getattr(_of_thread, "stop", None)
     process = _start(argv, cwd, env, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE)
     try:
         data = stdin.encode() if isinstance(stdin, str) else stdin
@@ -102,6 +115,7 @@ def stream(
     ``timeout`` is in seconds; when it has passed, and when another thread sets ``stop``, the whole process group is
     ended. Raises ProcessFailed for both, and when the program is missing.
     """
+    stop = stop or getattr(_of_thread, "stop", None)
     process = _start(argv, cwd, env, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     ended = Event()
     reasons: list[str] = []

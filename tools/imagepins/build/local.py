@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from imagepins.build.labels import CONTENT_HASH, INPUTS
 from imagepins.errors import EngineError
+from imagepins.parallel import parallel
 from imagepins.plan.graph import Node, normal
 from imagepins.process import ProcessFailed, run
 
@@ -76,11 +77,8 @@ def _ask(wanted: Iterable[str]) -> dict[str, LocalImage]:
     parts = [refs[start : start + _AT_ONCE] for start in range(0, len(refs), _AT_ONCE)]
     if len(parts) <= 1:
         return _inspect(refs) if refs else {}
-    from concurrent.futures import ThreadPoolExecutor
-
     # The client asks for one image after the other; for thousands it pays to run several.
-    with ThreadPoolExecutor(4) as pool:
-        return {ref: image for found in pool.map(_inspect, parts) for ref, image in found.items()}
+    return {ref: image for found in parallel(_inspect, parts, at_once=4) for ref, image in found.items()}
 
 
 def _inspect(refs: list[str]) -> dict[str, LocalImage]:

@@ -1,9 +1,9 @@
 """References → whether registries hold them, asked side by side; tags moved inside a registry."""
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from imagepins.errors import NetworkError
+from imagepins.parallel import parallel
 from imagepins.process import ProcessFailed, run
 from imagepins.registry.answers import Answer, ImageConfig
 from imagepins.registry.client import Client
@@ -16,8 +16,8 @@ AT_ONCE = 8
 def ask(refs: Iterable[str]) -> dict[str, Answer]:
     """The registries' answers; what stays unknown after several tries is ``Unknown``, with the reason."""
     wanted = list(dict.fromkeys(refs))
-    with Client() as client, ThreadPoolExecutor(AT_ONCE) as pool:
-        return dict(zip(wanted, pool.map(lambda ref: look_up(client, ref), wanted), strict=True))
+    with Client() as client:
+        return dict(zip(wanted, parallel(lambda ref: look_up(client, ref), wanted, at_once=AT_ONCE), strict=True))
 
 
 def labels(ref: str, platform: str) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
@@ -23,6 +22,7 @@ from imagepins.build.secrets import build_secrets
 from imagepins.build.state import LastBuild, read_state, write_state
 from imagepins.build.workspace import Workspace
 from imagepins.errors import UsageError
+from imagepins.parallel import both
 from imagepins.plan.graph import Node, ancestors, normal
 from imagepins.registry.answers import Present
 
@@ -41,10 +41,7 @@ def build_all(job: Job, options: Options) -> list[Result]:
 def settings(job: Job, options: Options) -> Iterator[Settings]:
     """Settings for building ``job.todo``, checked; secrets exist as files while they are in use."""
     refuse_incomplete(job.pinset, job.todo)
-    with ThreadPoolExecutor(2) as pool:
-        asked = pool.submit(check_builder, options.builder)
-        source = read_source(job.root, job.pinset.path)
-    builder = asked.result()
+    builder, source = both(lambda: check_builder(options.builder), lambda: read_source(job.root, job.pinset.path))
     if builder.is_elsewhere and not options.push:
         raise UsageError(
             f"builder {builder.name} is the engine of another docker context, where the images would stay: add --push, "

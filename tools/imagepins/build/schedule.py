@@ -11,6 +11,7 @@ from imagepins.build.one import Outcome, failed
 from imagepins.build.options import Limits
 from imagepins.errors import BuildFailed, EngineError
 from imagepins.plan.graph import Node
+from imagepins.process import stopped_by
 
 HEAVY = "heavy"
 
@@ -52,12 +53,16 @@ class Scheduler:
                 while waiting or running:
                     for attempt in self._startable(waiting, list(running.values())):
                         waiting.remove(attempt)
-                        running[pool.submit(self.work, attempt.node, stop)] = attempt
+                        running[pool.submit(self._work, attempt.node, stop)] = attempt
                     waiting = self._still_wanted(waiting + self._collect(running))
             except BaseException:
                 stop.set()
                 raise
         return self.outcomes
+
+    def _work(self, node: Node, stop: Event) -> Outcome:
+        with stopped_by(stop):
+            return self.work(node, stop)
 
     def _startable(self, waiting: list[Attempt], running: list[Attempt]) -> list[Attempt]:
         chosen: list[Attempt] = []

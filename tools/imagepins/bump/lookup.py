@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from imagepins.bump.move import Options, Unreadable
-from imagepins.bump.parallel import parallel
 from imagepins.bump.seen import note_seen
 from imagepins.errors import ImagePinsError, RefError
 from imagepins.gitrepo.cache import Repository, fetch_refs, open_repository
 from imagepins.gitrepo.resolve import pull_refs, refs_asked
 from imagepins.gitrepo.wanted import Wanted, parse_wanted
+from imagepins.parallel import parallel
 from imagepins.pins.model import GitPin
 
 

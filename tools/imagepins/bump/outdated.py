@@ -10,10 +10,10 @@ from imagepins.bump.lookup import GitRequest, git_request
 from imagepins.bump.move import Options
 from imagepins.bump.order import is_older
 from imagepins.bump.others import propose_other
-from imagepins.bump.parallel import parallel
 from imagepins.bump.review import days_overdue
 from imagepins.bump.status import Status, start
 from imagepins.errors import ImagePinsError, NetworkError
+from imagepins.parallel import parallel
 from imagepins.pins.model import GitPin, ImagePin, Pin, PinSet, UrlPin
 
 

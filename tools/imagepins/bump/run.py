@@ -12,11 +12,11 @@ from imagepins.bump.lookup import GitRequest, git_request, repositories
 from imagepins.bump.move import Move, Options, Side, Stays, Unreadable, known_id
 from imagepins.bump.move import Request as Request
 from imagepins.bump.others import propose_other
-from imagepins.bump.parallel import parallel
 from imagepins.bump.source import read_pins
 from imagepins.errors import ImagePinsError, PinsError, RefError
 from imagepins.files import exclusive, replace_all, shared
 from imagepins.gitrepo.cache import Repository
+from imagepins.parallel import parallel
 from imagepins.pins.model import GitPin, Pin, PinSet
 
 ROUNDS = 5

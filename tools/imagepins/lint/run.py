@@ -1,7 +1,6 @@
 """Targets → findings of all linters, with the line of the template or of pins.yaml that each comes from."""
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +9,7 @@ from imagepins.errors import CheckFailed
 from imagepins.lint import linters, rules
 from imagepins.lint.places import places
 from imagepins.lint.rules import Problem
+from imagepins.parallel import parallel
 from imagepins.pins.model import PinSet, Target
 from imagepins.plan.dockerfile import Parsed, parse
 from imagepins.render.dockerfile import render_all
@@ -50,8 +50,7 @@ def lint(pinset: PinSet, root: Path, targets: Iterable[Target], tools: Iterable[
         raise CheckFailed(f"{', '.join(stale)}: not what pins.yaml and the template give; run tools/image render")
     subjects = [_Subject(pinset, root, target, texts[target.dockerfile]) for target in chosen]
     jobs = [(subject, tool) for subject in subjects for tool in tools]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        answers = list(pool.map(lambda job: _ask(*job), jobs))
+    answers = parallel(lambda job: _ask(*job), jobs, at_once=AT_ONCE)
     found: dict[tuple[str, str, str], list[str]] = {}
     not_linted: list[str] = []
     for (subject, tool), answer in zip(jobs, answers, strict=True):

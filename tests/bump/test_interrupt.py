@@ -1,4 +1,4 @@
-"""Many things at once, and an interrupt that does not wait for them."""
+"""An interrupt of many look-ups at once."""
 
 import os
 import signal
@@ -6,30 +6,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
-
-from imagepins.bump.parallel import parallel
-
-
-def test_results_keep_their_order() -> None:
-    assert parallel(lambda number: number * 2, list(range(100)), Event()) == [number * 2 for number in range(100)]
-    assert parallel(str, [], Event()) == []
-
-
-def test_error_of_one_is_raised_once_all_have_ended() -> None:
-    done: list[int] = []
-
-    def fail_for_three(number: int) -> None:
-        if number == 3:
-            raise ValueError("three")
-        done.append(number)
-
-    with pytest.raises(ValueError, match="three"):
-        parallel(fail_for_three, list(range(50)), Event())
-    assert len(done) == 49
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -6,20 +6,35 @@ from collections.abc import Callable, Sequence
 from threading import Event, Thread
 from typing import TypeVar
 
+from imagepins.process import stopped_by
+
 AT_ONCE = 16
 GRACE_SECONDS = 6.0
 """How long an interrupt waits for children of the threads to be ended."""
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
+Other = TypeVar("Other")
 
 
-def parallel(function: Callable[[Item], Found], items: Sequence[Item], stop: Event) -> list[Found]:
+def both(one: Callable[[], Found], other: Callable[[], Other]) -> tuple[Found, Other]:
+    """Results of two functions that run side by side; errors and interrupts as in ``parallel``."""
+    first: list[Found] = []
+    second: list[Other] = []
+    calls: list[Callable[[], None]] = [lambda: first.append(one()), lambda: second.append(other())]
+    parallel(lambda call: call(), calls)
+    return first[0], second[0]
+
+
+def parallel(
+    function: Callable[[Item], Found], items: Sequence[Item], stop: Event | None = None, *, at_once: int = AT_ONCE
+) -> list[Found]:
     """``function`` of every item, in their order. An error of one is raised once all have ended.
 
-    On an interrupt ``stop`` is set for those who watch it, and nobody waits for the others: the threads are daemons,
-    which a pool's are not.
+    On an interrupt ``stop`` is set, which ends the processes of all threads, and nobody waits for other things they
+    do: the threads are daemons, which a pool's are not.
     """
+    stop = stop or Event()
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     found: dict[int, Found] = {}
     errors: list[BaseException] = []
@@ -28,12 +43,13 @@ def parallel(function: Callable[[Item], Found], items: Sequence[Item], stop: Eve
 
     def work(ended: Event) -> None:
         try:
-            while not stop.is_set():
-                index = todo.get_nowait()
-                try:
-                    found[index] = function(items[index])
-                except Exception as error:  # noqa: BLE001 - raised in the caller's thread
-                    errors.append(error)
+            with stopped_by(stop):
+                while not stop.is_set():
+                    index = todo.get_nowait()
+                    try:
+                        found[index] = function(items[index])
+                    except Exception as error:  # noqa: BLE001 - raised in the caller's thread
+                        errors.append(error)
         except queue.Empty:
             pass
         finally:
@@ -42,7 +58,7 @@ def parallel(function: Callable[[Item], Found], items: Sequence[Item], stop: Eve
     # Not by Thread.join, which takes a thread for ended when an interrupt comes in between (python/cpython#90882).
     all_ended: list[Event] = []
     try:
-        for _ in range(min(AT_ONCE, len(items))):
+        for _ in range(min(at_once, len(items))):
             all_ended.append(Event())
             Thread(target=work, args=all_ended[-1:], daemon=True).start()
         for ended in all_ended:

@@ -1,0 +1,113 @@
+"""Many things at once, and an interrupt that does not wait for them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from imagepins.parallel import both, parallel
+
+TOOLS = Path(__file__).parents[1] / "tools"
+PATIENCE = 30.0
+PROJECT = """\
+schema: 1
+pins:
+  none: {apt: none, version: "1", suite: trixie}
+images:
+  app:
+    template: app.j2
+    pins: []
+    variants: {a: {}, b: {}, c: {}}
+"""
+
+
+def test_results_keep_their_order() -> None:
+    assert parallel(lambda number: number * 2, list(range(100))) == [number * 2 for number in range(100)]
+    assert parallel(str, []) == []
+
+
+def test_error_of_one_is_raised_once_all_have_ended() -> None:
+    done: list[int] = []
+
+    def fail_for_three(number: int) -> None:
+        if number == 3:
+            raise ValueError("three")
+        done.append(number)
+
+    with pytest.raises(ValueError, match="three"):
+        parallel(fail_for_three, list(range(50)))
+    assert len(done) == 49
+
+
+def test_two_functions_give_their_own_results() -> None:
+    assert both(lambda: 1, lambda: "one") == (1, "one")
+
+
+@pytest.mark.parametrize(
+    ("hangs_at", "args"),
+    [
+        pytest.param("buildx build", ("lint", "--tool", "buildkit"), id="lint"),
+        pytest.param("buildx inspect", ("build",), id="builder-check"),
+        pytest.param("--print", ("build",), id="definition"),
+        pytest.param("rawjson", ("build",), id="build"),
+    ],
+)
+def test_interrupt_ends_children_that_hang_in_threads(tmp_path: Path, hangs_at: str, args: tuple[str, ...]) -> None:
+    with _hanging(tmp_path, hangs_at, *args) as process:
+        pid = _first_pid(tmp_path / "pids")
+        process.send_signal(signal.SIGINT)
+        # The client ignores SIGTERM, and is killed some seconds later; without that it would take a minute and more.
+        assert process.wait(PATIENCE) == 130
+    assert all(not _runs(each) for each in [pid, *(tmp_path / "pids").read_text().split()])
+
+
+@contextmanager
+def _hanging(root: Path, hangs_at: str, *args: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """``tools/image ARGS`` with a docker client that hangs where its arguments hold ``hangs_at``."""
+    (root / "pins.yaml").write_text(PROJECT)
+    (root / "app.j2").write_text("FROM scratch\nCOPY f /f\n")
+    (root / "images/app/context").mkdir(parents=True)
+    (root / "images/app/context/f").write_text("f\n")
+    (root / "bin").mkdir()
+    client = root / "bin/docker"
+    client.write_text(
+        f"""#!/bin/sh
+        case "$*" in *"{hangs_at}"*) trap '' TERM; echo $$ >>{root}/pids; while :; do sleep 1; done;; esac
+        PATH={os.environ["PATH"]} exec docker "$@"
+        """
+    )
+    client.chmod(0o755)
+    env = {**os.environ, "PYTHONPATH": str(TOOLS), "PATH": f"{root}/bin:{os.environ['PATH']}"}
+    pins = ["--pins", str(root / "pins.yaml")]
+    code = "import sys; from imagepins.cli.image import main; sys.exit(main())"
+    subprocess.run([sys.executable, "-P", "-c", code, "render", *pins], env=env, check=True, capture_output=True)
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", code, *args, *pins], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _first_pid(file: Path) -> str:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if file.exists() and (pids := file.read_text().split()):
+            return pids[0]
+        time.sleep(0.05)
+    raise AssertionError("nothing hangs")
+
+
+def _runs(pid: str) -> bool:
+    """Whether the process runs; one that ended and that nobody has asked for yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
