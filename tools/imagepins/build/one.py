@@ -12,6 +12,7 @@ from imagepins.build.builder import Builder
 from imagepins.build.causes import INTERRUPTED, OTHER, Cause, classify
 from imagepins.build.events import Events
 from imagepins.build.labels import Source, make_labels
+from imagepins.build.leaks import refuse_leaks
 from imagepins.build.workspace import Workspace
 from imagepins.errors import BuildFailed, EngineError
 from imagepins.plan.bake import BakeTarget, bake_text, differences, read_printed
@@ -117,15 +118,18 @@ def build_one(
 ) -> Outcome:
     """Build ``node``; ``linked`` are ancestors that the builder makes from its cache on the way.
 
-    Raises BuildFailed where bake resolves the definition to something else than was written, and where files of the
-    build cannot be written; EngineError where bake does not run.
+    Raises BuildFailed where the definition holds something private or bake resolves it to something else, and where
+    files of the build cannot be written; EngineError where bake does not run.
     """
     space = settings.workspace
     argv = [*settings.builder.argv, "bake", "--file", str(space.bake_file(node))]
     try:
         space.write(node, (node, *linked), epoch=settings.source.epoch)
         targets = {each.slug: bake_target(node, each, settings, parents) for each in (node, *linked)}
-        space.bake_file(node).write_text(bake_text(targets), encoding="utf-8")
+        definition = bake_text(targets)
+        space.bake_file(node).write_text(definition, encoding="utf-8")
+        texts = {each.target.dockerfile: each.dockerfile for each in (node, *linked)}
+        refuse_leaks(node.name, {**texts, str(space.bake_file(node)): definition}, settings.secrets)
         _compare_resolved(argv, node, targets)
         argv += ["--progress=rawjson", "--metadata-file", str(space.metadata(node))]
         argv += ["--no-cache"] if settings.no_cache else []
