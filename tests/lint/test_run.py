@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from imagepins.errors import CheckFailed
-from imagepins.lint.places import places
 from imagepins.lint.run import Report, lint
 from imagepins.pins.load import load
 from imagepins.process import Completed, run
 from imagepins.render.dockerfile import render_all
+from imagepins.render.places import places
 
 PINS = """\
 schema: 1

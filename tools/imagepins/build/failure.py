@@ -6,10 +6,12 @@ from pathlib import Path
 
 from imagepins.build.causes import OTHER
 from imagepins.build.one import Outcome
-from imagepins.build.templates import find_place
+from imagepins.errors import CheckFailed, PinsError
 from imagepins.pins.model import Pin, PinSet, UrlPin
 from imagepins.plan.dockerfile import Instruction
 from imagepins.plan.graph import Node
+from imagepins.render.dockerfile import render_all
+from imagepins.render.places import places
 
 _ERROR_LINE = re.compile(
     r"^\s*(?:E:|ERROR\b|error:|fatal:|remote:.*not our ref|curl:|.*FAILED$|.*digest mismatch)", re.IGNORECASE
@@ -27,7 +29,7 @@ def describe_failure(pinset: PinSet, root: Path, node: Node, outcome: Outcome, l
     if step is None:
         lines += [f"  {each.strip()}" for each in events.final_error.splitlines()[1:]]
     if line:
-        lines.append(f"  at {node.target.dockerfile}:{line}{_from_template(root, node, instruction)}")
+        lines.append(f"  at {node.target.dockerfile}:{line}{_from_template(pinset, root, node, line)}")
     lines += [f"  {each}" for each in _pin_lines(pinset, node, instruction, [*tail, events.final_error])]
     if cause.hint:
         lines.append(f"  {cause.hint}")
@@ -38,9 +40,14 @@ def describe_failure(pinset: PinSet, root: Path, node: Node, outcome: Outcome, l
     return "\n".join([*lines, f"  log: {log}"])
 
 
-def _from_template(root: Path, node: Node, instruction: Instruction | None) -> str:
-    place = find_place(root, str(node.target.template), node.dockerfile, instruction) if instruction else None
-    return f", from {place}" if place else ""
+def _from_template(pinset: PinSet, root: Path, node: Node, line: int) -> str:
+    """Where the line comes from; nothing where the templates give something else by now."""
+    try:
+        if render_all(pinset, root, (node.target,))[node.target.dockerfile] != node.dockerfile:
+            return ""
+        return f", from {places(pinset, root, node.target, node.dockerfile)[line - 1]}"
+    except (PinsError, CheckFailed):
+        return ""
 
 
 def _pin_lines(pinset: PinSet, node: Node, instruction: Instruction | None, said: list[str]) -> Iterator[str]:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from imagepins.errors import CheckFailed
 from imagepins.lint import linters, rules
-from imagepins.lint.places import places
 from imagepins.lint.rules import Problem
 from imagepins.parallel import parallel
 from imagepins.pins.model import PinSet, Target
 from imagepins.plan.dockerfile import Parsed, parse
 from imagepins.render.dockerfile import render_all
 from imagepins.render.freshness import read
+from imagepins.render.places import places
 
 TOOLS = ("own", "hadolint", "buildkit")
 AT_ONCE = 4
