@@ -158,3 +158,16 @@ def test_letters_the_terminal_lacks_end_no_command() -> None:
     env = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
     assert done.stdout == "J\\xfcrgen\n"
+
+
+@pytest.mark.parametrize("cache", ["writable", "missing"])
+def test_bytecode_is_kept_in_the_cache_where_none_may_lie_in_the_tree(
+    tmp_path: Path, repository: Path, cache: str
+) -> None:
+    env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    if cache == "missing":
+        (tmp_path / "cache").write_text("no directory\n")
+    for _ in range(2):
+        subprocess.run([repository / "tools/image", "schema"], env=env, check=True, capture_output=True)
+    kept = list((tmp_path / "cache").glob("imagepins/bytecode/**/tools/imagepins/cli/image.*.pyc"))
+    assert len(kept) == (1 if cache == "writable" else 0)
