@@ -66,10 +66,13 @@ def constrain(file: Path, distribution: Distribution) -> str:
 
 
 def installed_files(distribution: Distribution) -> dict[str, str]:
-    """Checksums of a distribution's libraries, by absolute path; of its modules where it has no library."""
+    """Checksums of a distribution's libraries, by absolute path; of its modules, else its data, where it has none."""
     files = [Path(str(distribution.locate_file(each))).resolve() for each in distribution.files or []]
     libraries = [path for path in files if ".so" in path.suffixes]
-    chosen = libraries or [path for path in files if path.suffix == ".py"]
+    modules = [path for path in files if path.suffix == ".py"]
+    # Its metadata alone would tell nothing of what it is, but pip rewrites none of the rest.
+    data = [path for path in files if path.suffix != ".pyc" and not path.parent.name.endswith(".dist-info")]
+    chosen = libraries or modules or data
     return {str(path): provenance.sha256(path) for path in chosen if path.is_file()}
 
 

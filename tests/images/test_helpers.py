@@ -171,3 +171,19 @@ def test_what_a_base_brought_may_complain_and_nothing_else(
     done = helper("check", "--constraints", str(constraints), str(brought), check=False)
     assert bool(done.code) is ends, done.stderr
     assert f"{name} " in done.stderr
+
+
+def test_a_wheel_of_data_alone_is_recorded_by_its_data(repository: Path, tmp_path: Path) -> None:
+    metadata = tmp_path / "kernels-1.0.dist-info"
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels/gfx942.co").write_text("code")
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: kernels\nVersion: 1.0\n")
+    (metadata / "RECORD").write_text("kernels/gfx942.co,,\nkernels-1.0.dist-info/METADATA,,\n")
+    code = "import importlib.metadata, wheels\n"
+    code += "print(*wheels.installed_files(importlib.metadata.distribution('kernels')))"
+    path = f"{repository}/images/_recipes:{tmp_path}"
+
+    done = run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path})
+
+    assert done.stdout == f"{tmp_path}/kernels/gfx942.co\n"
