@@ -1,5 +1,6 @@
 """Checks of single pins and of the image, on documents made by hand."""
 
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from imagepins.pins.load import loads
 from imagepins.verify.findings import Check, Rank, Report, Status
 from imagepins.verify.observed import read
-from imagepins.verify.reports import as_json, as_junit, as_markdown, explain, plain_table
+from imagepins.verify.reports import as_json, as_junit, as_markdown, explain, headline, plain_table
 from imagepins.verify.verify import verify
 
 SUM = sha256(b"tool").hexdigest()
@@ -158,7 +159,8 @@ def test_reports_hold_what_hostile_images_put_into_names() -> None:
     root = ET.fromstring(as_junit([report], strict=False).encode())  # noqa: S314 - our own output
     assert [suite.get("failures") for suite in root] == ["1"]
     assert json.loads(as_json([report], strict=False))["images"][0]["checks"][0]["name"] == nasty
-    assert "\x1b" not in plain_table(report)
+    assert "\x1b" not in plain_table(report) + explain(report, check) + headline(replace(report, outcome="exited"))
+    (explain(report, check) + plain_table(report)).encode()
     rows = [line for line in as_markdown([report]).splitlines() if line.startswith("|")]
     assert len(rows) == 3
     assert all(row.replace("\\|", "").count("|") == 7 for row in rows)

@@ -91,7 +91,7 @@ def _show(report: Report) -> None:
         if check.status not in (Status.PASSED, Status.SKIPPED):
             click.echo(f"\n{reports.explain(report, check)}")
     for note in (*report.differences, *report.notes):
-        click.echo(f"note: {note}")
+        click.echo(f"note: {reports.visible(note)}")
     click.echo(f"\n{reports.headline(report)}")
 
 

@@ -72,13 +72,13 @@ def explain(report: Report, check: Check) -> str:
         f"  pinned at: {check.place}" if check.place else "",
         f"  likely cause: {check.cause}" if check.cause else "",
     ]
-    return "\n".join(line for line in lines if line)
+    return "\n".join(visible(line) for line in lines if line)
 
 
 def headline(report: Report) -> str:
     """Counts of a report in one line."""
     if report.outcome != "checked":
-        return f"{report.target}: {report.outcome}: {report.message}"
+        return visible(f"{report.target}: {report.outcome}: {report.message}")
     counts = [f"{report.count(status)} {MARKS[status]}" for status in Status if report.count(status)]
     return f"{report.target} ({report.ref}): {', '.join(counts)}"
 
@@ -92,7 +92,7 @@ def table(report: Report) -> Table:
     for heading in HEADINGS:
         grid.add_column(heading, overflow="fold")
     for check in report.checks:
-        cells = [check.name, check.expected, found(check), evidence(check)]
+        cells = map(visible, (check.name, check.expected, found(check), evidence(check)))
         grid.add_row(*map(Text, cells), Text(MARKS[check.status], style=STYLES.get(check.status, "yellow")))
     return grid
 
@@ -100,11 +100,12 @@ def table(report: Report) -> Table:
 def plain_table(report: Report) -> str:
     """The same table as plain lines, for logs."""
     rows = [(c.name, c.expected, found(c), evidence(c), MARKS[c.status]) for c in report.checks]
-    return "\n".join([report.target, *aligned([HEADINGS, *([_line(cell) for cell in row] for row in rows)])])
+    return "\n".join([report.target, *aligned([HEADINGS, *([visible(cell) for cell in row] for row in rows)])])
 
 
-def _line(text: str) -> str:
-    return re.sub(r"[\x00-\x1f\x7f]+", " ", text)
+def visible(text: str) -> str:
+    """One line of text from an image that steers no terminal and can be written in any encoding's place."""
+    return re.sub("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+", " ", text)
 
 
 def as_junit(reports: Sequence[Report], *, strict: bool) -> str:
