@@ -3,18 +3,23 @@
 import json
 import os
 import struct
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from imagepins.pins.load import load
 from imagepins.pins.model import PinSet
 from imagepins.process import run
+from imagepins.verify.collector.walk import family_pattern
 from imagepins.verify.findings import Report
 from imagepins.verify.keeper import Keeper
 from imagepins.verify.run import Options, verify_target
+from imagepins.verify.source import collector_source
 
 HERE = Path(__file__).parent / "sabotage"
 # Several test runs may share an engine, each building and removing its own.
@@ -128,3 +133,57 @@ def verify_image(pins: PinSet, lab: Lab) -> Callable[..., Report]:
             return verify_target(pins, pins.targets[f"{image}/plain"], settings, keeper)
 
     return verify
+
+
+def family(stem: str, **calls: str) -> dict[str, Any]:
+    """A library family as a request has it."""
+    literals = {"version": r"\x00(\d+\.\d+\.\d+)[\x00\n]", "ref": r"\x00([\w./-]+:[0-9a-f]{7}\+?)[\x00\n]"}
+    return {"stems": [stem], "pattern": family_pattern([stem]), "calls": calls, "literals": literals}
+
+
+@pytest.fixture
+def collect(tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    """Run the collector over ``tmp_path`` and return its document; one that is whole has no errors."""
+
+    def run(
+        *, python: str = sys.executable, env: dict[str, str] | None = None, is_whole: bool = True, **wanted: object
+    ) -> dict[str, Any]:
+        request = {
+            "root": str(tmp_path),
+            "seconds": 60,
+            "load_seconds": 3,
+            "python": python,
+            "families": {"librccl.so": family("librccl.so", ncclGetVersion="int*")},
+            "loads": [],
+            "modules": [],
+            "texts": [],
+            "packages": [],
+            "distributions": [],
+            "programs": [],
+            "records": f"{tmp_path}/records",
+            "want_archs": False,
+            "want_checkouts": False,
+            "want_devices": False,
+            "questions": [],
+            **wanted,
+        }
+        argv = [python, "-X", "utf8", "-I", "-S", "-c", collector_source(), "collect", "MARK", json.dumps(request)]
+        done = subprocess.run(argv, capture_output=True, env={**os.environ, **(env or {})}, check=False, timeout=90)
+        assert done.stderr == b""
+        document: dict[str, Any] = json.loads(done.stdout.split(b"MARK")[1])
+        assert not is_whole or document["errors"] == []
+        return document
+
+    return run
+
+
+@pytest.fixture
+def library() -> Callable[..., Path]:
+    """Compiles a stand-in for librccl at a path."""
+
+    def make(path: Path, *flags: str) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        compile_library(path, *RCCL[:3], "-Wl,-soname,librccl.so.1", *flags)
+        return path
+
+    return make

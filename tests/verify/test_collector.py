@@ -1,20 +1,15 @@
 """The collector: what it finds in hostile file systems, with every Python that may be in an image."""
 
 import ast
-import ctypes
-import json
 import os
-import struct
 import subprocess
 import sys
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from imagepins.verify.collector.walk import family_pattern
 from imagepins.verify.source import MODULES, collector_source
 
 PYENV = Path.home() / ".pyenv/versions"
@@ -26,46 +21,6 @@ INTERPRETERS = sorted(
     }
 )
 BIG = 1 << 30
-
-
-def family(stem: str, **calls: str) -> dict[str, Any]:
-    """A library family as a request has it."""
-    literals = {"version": r"\x00(\d+\.\d+\.\d+)[\x00\n]", "ref": r"\x00([\w./-]+:[0-9a-f]{7}\+?)[\x00\n]"}
-    return {"stems": [stem], "pattern": family_pattern([stem]), "calls": calls, "literals": literals}
-
-
-@pytest.fixture
-def collect(tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """Run the collector over ``tmp_path`` and return its document."""
-
-    def run(*, python: str = sys.executable, env: dict[str, str] | None = None, **wanted: object) -> dict[str, Any]:
-        request = {
-            "root": str(tmp_path),
-            "seconds": 60,
-            "load_seconds": 3,
-            "python": python,
-            "families": {"librccl.so": family("librccl.so", ncclGetVersion="int*")},
-            "loads": [],
-            "modules": [],
-            "texts": [],
-            "packages": [],
-            "distributions": [],
-            "programs": [],
-            "records": f"{tmp_path}/records",
-            "want_archs": False,
-            "want_checkouts": False,
-            "want_devices": False,
-            "questions": [],
-            **wanted,
-        }
-        argv = [python, "-X", "utf8", "-I", "-S", "-c", collector_source(), "collect", "MARK", json.dumps(request)]
-        done = subprocess.run(argv, capture_output=True, env={**os.environ, **(env or {})}, check=False, timeout=90)
-        assert done.stderr == b""
-        document: dict[str, Any] = json.loads(done.stdout.split(b"MARK")[1])
-        assert document["errors"] == []
-        return document
-
-    return run
 
 
 def test_source_is_one_text_of_the_standard_library_of_python_3_8() -> None:
@@ -111,20 +66,6 @@ def test_every_python_of_this_machine_runs_it(
     loads = {load["what"]: load for load in document["loads"]}
     assert loads[f"{tmp_path}/librccl.so.1"]["mapped"][0]["calls"]["ncclGetVersion"] == {"code": 0, "value": 23203}
     assert loads["modules"]["modules"]["json"]["taken"].endswith("json/__init__.py")
-
-
-@pytest.fixture
-def library() -> Callable[..., Path]:
-    """Compiles a stand-in for librccl at a path."""
-
-    def make(path: Path, *flags: str) -> Path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        source = Path(__file__).parent / "sabotage" / "library.c"
-        told = ["-DRCCL=23203", '-DVERSION="2.32.3"', '-DREFERENCE="HEAD:1c0ab42"', "-Wl,-soname,librccl.so.1"]
-        subprocess.run(["gcc", "-shared", "-fPIC", "-w", "-o", str(path), str(source), *told, *flags], check=True)
-        return path
-
-    return make
 
 
 def test_links_and_hard_links_are_names_of_one_file(
@@ -217,19 +158,6 @@ def test_load_that_hangs_is_ended_with_everything_it_started(
     assert (load["is_late"], load["error"]) == (True, "no end after 0.5 s")
 
 
-def test_import_that_prints_or_exits_does_not_disturb_the_answer(
-    collect: Callable[..., dict[str, Any]], tmp_path: Path
-) -> None:
-    (tmp_path / "loud.py").write_text("print('MARK {}' * 10000)\n__version__ = '1.2'\n")
-    (tmp_path / "leaver.py").write_text("raise SystemExit(3)\n")
-
-    document = collect(loads=["import loud", "import leaver"], env={"PYTHONPATH": str(tmp_path)})
-
-    loud, leaver = document["loads"]
-    assert loud["modules"]["loud"] == {"file": f"{tmp_path}/loud.py", "version": "1.2"}
-    assert leaver["error"] == "SystemExit: 3"
-
-
 def test_wanted_texts_are_read_however_many_version_files_there_are(
     collect: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -269,98 +197,3 @@ def test_checkout_tells_head_and_changed_files_whoever_owns_it(
         {"path": f"{tmp_path}/repo", "head": head, "remotes": ["https://upstream.example/x.git"]}
     ]
     assert document["statuses"] == [{"path": f"{tmp_path}/repo", "dirty": ["f"]}]
-
-
-def test_architectures_are_read_from_offload_bundles(
-    collect: Callable[..., dict[str, Any]], tmp_path: Path, library: Callable[..., Path]
-) -> None:
-    bundle = offload_bundle(
-        {"host-x86_64": b"", "hipv4-amdgcn-amd-amdhsa--gfx942": b"code", "hip-amdgcn-amd-amdhsa--gfx950": b""}
-    )
-    (tmp_path / "bundle").write_bytes(
-        bundle + bytes(4096 - len(bundle)) + offload_bundle({"hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-": b"c"})
-    )
-    path = library(tmp_path / "plain.so")
-    subprocess.run(
-        ["objcopy", "--add-section", f".hip_fatbin={tmp_path}/bundle", str(path), f"{tmp_path}/librccl.so.1"],
-        check=True,
-    )
-
-    document = collect(want_archs=True)
-
-    assert [each["archs"] for each in document["libraries"]] == [["gfx90a", "gfx942"]]
-
-
-@pytest.mark.parametrize("version", [1, 2, 3])
-@pytest.mark.parametrize("method", ["zlib", "zstd"])
-def test_architectures_are_read_from_compressed_bundles(
-    method: str, version: int, collect: Callable[..., dict[str, Any]], tmp_path: Path, library: Callable[..., Path]
-) -> None:
-    bundle = offload_bundle({"hipv4-amdgcn-amd-amdhsa--gfx942": os.urandom(500_000)})
-    (tmp_path / "bundle").write_bytes(compressed_bundle(bundle, method, version))
-    command = ["objcopy", "--add-section", f".hip_fatbin={tmp_path}/bundle"]
-    subprocess.run([*command, str(library(tmp_path / "plain.so")), f"{tmp_path}/librccl.so.1"], check=True)
-
-    (found,) = collect(want_archs=True)["libraries"]
-
-    assert (found["archs"], found["hidden"]) == (["gfx942"], [])
-
-
-def compressed_bundle(bundle: bytes, method: str, version: int) -> bytes:
-    """A bundle as clang compresses it."""
-    packed = zlib.compress(bundle) if method == "zlib" else zstd(bundle)
-    sizes = {1: "", 2: "I", 3: "Q"}[version], "Q" if version == 3 else "I"
-    numbers = [len(packed), len(bundle)][-1 if version == 1 else 0 :]
-    head = struct.pack("<4sHH" + "".join(sizes) + "Q", b"CCOB", version, method == "zstd", *numbers, 0)
-    return head + packed
-
-
-def zstd(data: bytes) -> bytes:
-    """Compress with the library that dpkg needs."""
-    library = ctypes.CDLL("libzstd.so.1")
-    library.ZSTD_compress.restype = ctypes.c_size_t
-    target = ctypes.create_string_buffer(len(data) + 10_000)
-    size = library.ZSTD_compress(target, ctypes.c_size_t(len(target)), data, ctypes.c_size_t(len(data)), 3)
-    return target.raw[:size]
-
-
-def offload_bundle(entries: dict[str, bytes]) -> bytes:
-    """A bundle of code objects as clang writes it, without compression."""
-    head = b"__CLANG_OFFLOAD_BUNDLE__" + len(entries).to_bytes(8, "little")
-    offset = len(head) + sum(24 + len(name) for name in entries)
-    table, code = b"", b""
-    for name, content in entries.items():
-        for number in (offset + len(code), len(content), len(name)):
-            table += number.to_bytes(8, "little")
-        table += name.encode()
-        code += content
-    return head + table + code
-
-
-def test_time_limit_sends_what_was_found_by_then(tmp_path: Path, library: Callable[..., Path]) -> None:
-    library(tmp_path / "librccl.so.1", "-DHANG")
-    request = {
-        "root": str(tmp_path),
-        "seconds": 1,
-        "load_seconds": 60,
-        "python": sys.executable,
-        "texts": [],
-        "packages": [],
-        "families": {"librccl.so": family("librccl.so")},
-        "loads": [f"{tmp_path}/librccl.so.1"],
-        "modules": [],
-        "distributions": [],
-        "programs": [],
-        "records": "",
-        "want_archs": False,
-        "want_checkouts": False,
-        "want_devices": False,
-        "questions": [],
-    }
-    argv = [sys.executable, "-I", "-S", "-c", collector_source(), "collect", "MARK", json.dumps(request)]
-
-    done = subprocess.run(argv, capture_output=True, check=False, timeout=30)
-
-    document = json.loads(done.stdout.split(b"MARK")[1])
-    assert document["errors"] == ["TimeoutError: the collector's time limit"]
-    assert [each["soname"] for each in document["libraries"]] == ["librccl.so.1"]

@@ -70,3 +70,14 @@ def test_label_as_the_build_wrote_it_is_not_spoken_of() -> None:
     written = sha256(json.dumps(pins, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     assert checks(pins, against_image=True, **{"org.imagepins.pins-hash": written}) == {}
+
+
+def test_environment_that_the_parent_asks_for_is_checked_against_the_image_too() -> None:
+    parent = "base: {template: t, pins: [tool], env: {MODE: fast}, variants: {b: {}}}"
+    pins = loads((PINS % ("a" * 64)).replace("images: {a: {", f"images: {{{parent}, a: {{parent: base, "))
+    image = {"labels": {"org.imagepins.pins": json.dumps({"tool": TOOL})}, "env": {"MODE": "slow"}}
+    seen = read({"format": "imagepins-observed", "version": 1, "image": image})
+
+    found = {check.name: check for check in verify(pins.targets["a/b"], pins, seen, against_image=True).checks}
+
+    assert (found["env MODE"].status, found["env MODE"].found) == (Status.FAILED, "slow")

@@ -70,7 +70,8 @@ def observe(
         document = text.read()
         if document is None:
             raise _no_answer(client, container, text, run)
-        on_document({"image": facts, **document})
+        # What the engine and this process say stands last: the container's own words may not take its place.
+        on_document({**document, "image": facts, "request": dict(run.request)})
     finally:
         # An engine that never answered would not answer this either.
         if created.is_set():

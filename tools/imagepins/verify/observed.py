@@ -7,6 +7,12 @@ from typing import Any, Self, get_args, get_origin
 
 from imagepins.errors import UsageError
 
+SECTIONS = (
+    *("libraries", "objects", "distributions", "programs", "texts", "records"),
+    *("answers", "loads", "statuses", "left_out"),
+)
+"""Parts that every whole document has, also where there is nothing in them."""
+
 FORMAT = "imagepins-observed"
 VERSION = 1
 
@@ -63,13 +69,12 @@ class Library(_Entry):
     archs: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
     sha256: str = ""
+    content: str = ""
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Equal for two files exactly when they hold the same build; patchelf and strip keep the build id."""
-        if self.build_id:
-            return (self.build_id, *sorted((name, tuple(found)) for name, found in self.literals.items()))
-        return (self.sha256 or (self.device, self.inode),)
+        """Equal for two files exactly when they hold one build: patchelf and strip keep code, data and build id."""
+        return (self.build_id, self.content or self.sha256 or (self.device, self.inode))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,20 +109,25 @@ class Load(_Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class Package(_Entry):
-    """A Debian package; ``files`` are its shared objects, ``changed`` those that are not as it brought them."""
+    """A Debian package; ``files`` are its shared objects, ``changed`` those that are not as it brought them.
+
+    ``unchecked`` are those that were not compared; ``has_record``: the package has checksums of its files, or none.
+    """
 
     name: str
     version: str
     is_installed: bool = True
     files: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+    has_record: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution(_Entry):
     """A Python distribution's metadata. ``changed`` are files that are not as RECORD has them, where it has one.
 
-    ``shadowed`` are files that imports take instead of its own.
+    ``unchecked`` are code files whose size alone was compared, ``shadowed`` files that imports take instead of its own.
     """
 
     path: str
@@ -128,6 +138,7 @@ class Distribution(_Entry):
     installed: int = 0
     needs: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
     has_record: bool = True
     shadowed: list[str] = field(default_factory=list)
 
@@ -181,7 +192,7 @@ class ImageFacts(_Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """Everything an image showed. ``document`` is the JSON it came from."""
+    """Everything an image showed. ``document`` is the JSON it came from, ``request`` what was asked for."""
 
     document: Mapping[str, Any]
     image: ImageFacts
@@ -196,9 +207,12 @@ class Observed:
     texts: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    modules_error: str = ""
     search_path: tuple[str, ...] = ()
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    request: Mapping[str, Any] | None = None
 
     def library_of(self, mapped: Mapped) -> Library | None:
         """The file on disk that a process mapped."""
@@ -246,9 +260,12 @@ def _read(document: Mapping[str, Any]) -> Observed:
         texts=document.get("texts", {}),
         env=document.get("env", {}),
         modules=modules.get("modules", {}),
+        modules_error=modules.get("error", ""),
         search_path=tuple(modules.get("path", ())),
         answers={each["name"]: each for each in document.get("answers", ())},
         errors=tuple(document.get("errors", ())),
+        left_out=tuple(document.get("left_out", ())),
+        request=document.get("request"),
     )
     checked: Observed = _checked(seen)
     return checked

@@ -17,11 +17,16 @@ QUESTIONS = {
 }
 """Gates that vLLM decides by a function of its own: gate → function, and the call whose number it takes."""
 
+SUBJECTS = frozenset({"python", "records", "want_archs", "want_checkouts"})
+"""Single values of a request that decide what a document can tell."""
+
 PRELOADED = "/etc/ld.so.preload"
 ASKED_MODULE = "vllm.v1.simple_kv_offload.cuda_mem_ops"
 
 
-def make_request(target: Target, *, seconds: int, load_seconds: int, want_devices: bool = False) -> dict[str, Any]:
+def make_request(
+    target: Target, *, seconds: int = 300, load_seconds: int = 120, want_devices: bool = False
+) -> dict[str, Any]:
     """What to collect for ``target``. ``seconds`` limits all of it, ``load_seconds`` each load and git status."""
     pins = tuple(target.all_pins.values())
     components = [component for component in map(component_of, pins) if component]
@@ -48,6 +53,26 @@ def make_request(target: Target, *, seconds: int, load_seconds: int, want_device
         "want_devices": want_devices,
         "questions": questions,
     }
+
+
+def unasked(wanted: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """What one request asks for and another did not, in words."""
+    found = []
+    for name, value in wanted.items():
+        before = asked.get(name)
+        if isinstance(value, list):
+            known = before if isinstance(before, list) else []
+            found += [f"{name} {_word(each)}" for each in value if each not in known]
+        elif isinstance(value, Mapping):
+            rows = before if isinstance(before, Mapping) else {}
+            found += [f"{name} {key}" for key, each in value.items() if rows.get(key) != each]
+        elif name in SUBJECTS and value and value != before:
+            found.append(f"{name} {value}" if isinstance(value, str) else name)
+    return found
+
+
+def _word(item: object) -> str:
+    return str(item["name"]) if isinstance(item, Mapping) else str(item)
 
 
 def families(components: Iterable[Component]) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from imagepins.pins.model import ImagePin, PinSet, Target
 from imagepins.verify.findings import Report
 from imagepins.verify.keeper import Keeper
 from imagepins.verify.outcome import NoAnswer
-from imagepins.verify.request import make_request
+from imagepins.verify.request import make_request, unasked
 from imagepins.verify.writing import write_text
 
 TARGET_LABEL = "org.imagepins.target"
@@ -67,13 +67,32 @@ def verify_target(pins: PinSet, target: Target, options: Options, keeper: Keeper
     document is damaged or shows an image of another target.
     """
     try:
-        document = _saved(options.saved) if options.saved else collect(target, options, keeper)
+        document = read_saved(options.saved) if options.saved else _collect_all(pins, target, options, keeper)
     except NoAnswer as error:
         return unanswered(target, options.ref, error.outcome, str(error))
     if options.save:
         text = json.dumps({**document, "target": target.name}, indent=1, ensure_ascii=False)
         write_text(options.save, text + "\n")
     return _judge(pins, target, options, document)
+
+
+def _collect_all(pins: PinSet, target: Target, options: Options, keeper: Keeper) -> dict[str, Any]:
+    """The observed document, with what only the pins speak of that the image was built from.
+
+    Those of other packages than pins.yaml has now can be told only once the image's labels are known.
+    """
+    from imagepins.verify.stored import stored_pins, with_stored
+
+    document = collect(target, options, keeper)
+    labels = document["image"]["labels"]
+    if stored_pins(labels) is None:
+        return document
+    stored, _ = with_stored(target, pins, labels)
+    if not unasked(make_request(stored), document["request"]):
+        return document
+    everything = {f"stored {name}": pin for name, pin in stored.all_pins.items()} | dict(target.all_pins)
+    with Keeper() as again:
+        return collect(replace(target, pins=everything, parent=None), options, again)
 
 
 def collect(target: Target, options: Options, keeper: Keeper) -> dict[str, Any]:
@@ -121,7 +140,7 @@ def unanswered(target: Target, ref: str | None, outcome: str, message: str) -> R
     return Report(target=target.name, ref=ref or target.tags[0], outcome=outcome, message=message)
 
 
-def _saved(path: Path) -> dict[str, Any]:
+def read_saved(path: Path) -> dict[str, Any]:
     """Read a saved document. Raises UsageError where it cannot be read or is no JSON."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))

@@ -1,12 +1,12 @@
 """The pins that an image carries as a label → pins to judge by, and how they differ from those of pins.yaml."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from imagepins.errors import UsageError
-from imagepins.pins.model import AptPin, GitPin, ImagePin, Pin, PinSet, PypiPin, Target, UrlPin
+from imagepins.pins.model import AptPin, EnvVar, GitPin, ImagePin, Pin, PinSet, PypiPin, Target, UrlPin
 from imagepins.pins.text import Text
 from imagepins.verify.claims import PINS_LABEL
 
@@ -50,7 +50,15 @@ def with_stored(target: Target, pins: PinSet, labels: Mapping[str, str]) -> tupl
     stored = {name: stored_pin(name, fields, line) for line, (name, fields) in enumerate(document.items(), 1)}
     roles = {role: stored[pin.name] for role, pin in target.all_pins.items() if pin.name in stored}
     rest = {name: pin for name, pin in stored.items() if pin not in roles.values()}
-    return replace(target, pins={**roles, **rest}, parent=None), replace(pins, path=f"label {PINS_LABEL}", pins=stored)
+    # Without its parent the target has to hold what the parent asks of the image.
+    whole = replace(target, pins={**roles, **rest}, parent=None, env_vars=tuple(_env_vars(target)))
+    return whole, replace(pins, path=f"label {PINS_LABEL}", pins=stored)
+
+
+def _env_vars(target: Target) -> Iterator[EnvVar]:
+    if target.parent:
+        yield from _env_vars(target.parent)
+    yield from target.env_vars
 
 
 def stored_pin(name: str, fields: Mapping[str, str], line: int) -> Pin:

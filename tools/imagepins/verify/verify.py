@@ -97,5 +97,7 @@ def _notes(observed: Observed) -> Iterable[str]:
     if unreadable:
         user = observed.document.get("user")
         yield f"{len(unreadable)} folders could not be read by user {user} of the image, for example {unreadable[0]}"
-    if observed.document.get("is_cut"):
-        yield "the image has so many files of the looked-for kinds that some were left out"
+    unchecked = [(each.name, each.unchecked) for each in observed.packages if each.unchecked]
+    unchecked += [(each.name, each.unchecked) for each in observed.distributions if each.unchecked]
+    for name, files in unchecked:
+        yield f"{name}: the content of {len(files)} files was not compared, for example of {files[0]}"

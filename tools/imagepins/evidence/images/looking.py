@@ -8,7 +8,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from imagepins.errors import UsageError
 from imagepins.evidence.bench.container import remove
 from imagepins.pins.model import Target
 from imagepins.process import ProcessFailed, run
@@ -16,6 +15,7 @@ from imagepins.verify import observed as documents
 from imagepins.verify.keeper import Keeper
 from imagepins.verify.observed import Observed
 from imagepins.verify.run import Options, collect
+from imagepins.verify.run import read_saved as saved_document
 
 INVENTORY_SECONDS = 900.0
 
@@ -28,13 +28,7 @@ def look_inside(target: Target, ref: str) -> Observed:
 
 def read_saved(path: Path) -> Observed:
     """A document saved by ``verify --save``. Raises UsageError where it cannot be read or is none."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageError(f"{path} is no JSON: {error}") from None
-    return documents.read(value if isinstance(value, dict) else {}, source=str(path))
+    return documents.read(saved_document(path), source=str(path))
 
 
 def list_contents(ref: str, *, python: str, with_content: bool) -> dict[str, Any] | str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from imagepins.pins.model import PinSet, Target
 from imagepins.verify.checks.architectures import check_architectures
+from imagepins.verify.checks.complete import check_complete
 from imagepins.verify.checks.environment import check_env, check_interposed, check_search_path
 from imagepins.verify.checks.gates import check_gates
 from imagepins.verify.checks.loads import check_loads, check_modules
@@ -23,8 +24,7 @@ def check_image(target: Target, pins: PinSet, observed: Observed) -> Iterator[Ch
     yield from check_modules(target, pins, observed)
     yield from check_conflicts(target, observed)
     yield from check_gates(target, pins, observed)
-    for error in observed.errors:
-        yield Check(name="collector", subject="collector", status=Status.FAILED, expected="complete", found=error)
+    yield from check_complete(target, observed)
 
 
 def check_gpu(target: Target, observed: Observed, *, is_asked: bool, is_required: bool) -> Check:

@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-TEXTS = 200
+STATEMENTS = 200
 MEMORY = "/dev/shm"  # noqa: S108 - every engine mounts it, whatever the root is
 
 
@@ -40,18 +40,19 @@ def collect(request: dict[str, Any], document: dict[str, Any]) -> None:
     packages = start_packages(request)
     stems = [stem for family in families.values() for stem in family["stems"]]
     found = walk(request["root"], stems, request["texts"], want_objects=request["want_archs"])
-    document.update(entries=found.entries, is_cut=found.is_cut, unreadable=found.unreadable)
+    document.update(entries=found.entries, unreadable=found.unreadable)
+    document["left_out"] = found.left_out
     document["libraries"] = describe_libraries(found.libraries, families, want_archs=request["want_archs"])
     document["objects"] = describe_objects(found.objects)
     document["distributions"] = distributions(found.distributions, request["distributions"])
     document["programs"] = programs(request["programs"])
-    texts = [*found.texts[:TEXTS], *found.statements[:TEXTS]]
+    texts = [*found.texts, *found.statements[:STATEMENTS]]
     document["texts"] = {shown(path): read_text(path) for path in texts}
     asked = start_questions(request, found.texts)
     document["records"] = read_records(request["records"])
     statuses: list[Child] = []
     if request["want_checkouts"]:
-        document["checkouts"] = [describe_checkout(path) for path in found.checkouts[:200]]
+        document["checkouts"] = [describe_checkout(path) for path in found.checkouts]
         started = [start_status(path, request["load_seconds"]) for path in found.checkouts[:20]]
         statuses = [child for child in started if child]
     gather(plain + statuses + asked + packages)
@@ -67,6 +68,17 @@ def collect(request: dict[str, Any], document: dict[str, Any]) -> None:
         each["shadowed"] = shadowing(each, search_path)
     document["statuses"] = [result_of_status(child) for child in statuses]
     finish_loads(request, document)
+    unnamed = mapped_elsewhere(document)
+    if unnamed:
+        paths = found.libraries + unnamed
+        document["libraries"] = describe_libraries(paths, families, want_archs=request["want_archs"])
+
+
+def mapped_elsewhere(document: dict[str, Any]) -> list[str]:
+    """Files of a family that a process maps and that no name gave away: their soname alone tells what they are."""
+    known = {(each["device"], each["inode"]) for each in document["libraries"]} | {(0, 0)}
+    mapped = [each for load in document["loads"] for each in load.get("mapped", ())]
+    return sorted({each["path"] for each in mapped if (each["device"], each["inode"]) not in known})
 
 
 def finish_loads(request: dict[str, Any], document: dict[str, Any]) -> None:
@@ -162,9 +174,13 @@ def answer_as_child(mode: str, descriptor: int, request: dict[str, Any]) -> None
     os._exit(0)
 
 
+class TimeLimit(BaseException):
+    """The collector's time is over. What takes errors of files for granted must not take this for one of them."""
+
+
 def on_alarm(*_: object) -> None:
     """End collecting; what is in the document by then is sent."""
-    raise TimeoutError("the collector's time limit")
+    raise TimeLimit("the collector's time is over")
 
 
 def main(argv: list[str]) -> None:
@@ -183,7 +199,7 @@ def main(argv: list[str]) -> None:
     signal.alarm(request["seconds"])
     try:
         collect(request, document)
-    except Exception as error:  # noqa: BLE001 - a partial document with the reason beats none
+    except (Exception, TimeLimit) as error:  # noqa: BLE001 - a partial document with the reason beats none
         document["errors"].append(describe(error))
     signal.alarm(0)
     document["seconds"] = round(time.monotonic() - begin, 4)

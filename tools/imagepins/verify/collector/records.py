@@ -24,7 +24,7 @@ def read_records(folder: str) -> list[dict[str, Any]]:
         names = sorted(os.listdir(folder))
     except OSError:
         return []
-    return [_record(os.path.join(folder, name)) for name in names[:200]]
+    return [_record(os.path.join(folder, name)) for name in names if name.endswith(".txt")]
 
 
 def _record(path: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 PSEUDO = frozenset({"/proc", "/sys", "/dev"})
 KEPT = 20000
+TEXTS = 200
 # versions.txt, VERSION, rccl-version, build_versions.json: what people write beside what they install
 STATED = re.compile(r"(?i)[\w.-]*versions?(\.txt|\.json|\.env)?$")
 UNREADABLE = 100
@@ -30,7 +31,7 @@ class Found:
         self.statements: list[str] = []
         self.unreadable: list[str] = []
         self.entries = 0
-        self.is_cut = False
+        self.left_out: list[str] = []
         self._is_library = re.compile(family_pattern(stems) if stems else r"(?!)").match
         self._texts = tuple(texts)
         self._text_names = {text.rpartition("/")[2] for text in texts}
@@ -40,7 +41,7 @@ class Found:
         """Keep what a folder's name says of it."""
         if name == ".git":
             self.checkouts.append(path)
-        elif name.endswith((".dist-info", ".egg-info")):
+        elif name.endswith((".dist-info", ".egg-info")) or (name == "EGG-INFO" and path.endswith(".egg/EGG-INFO")):
             self.distributions.append(path)
 
     def add_file(self, entry: os.DirEntry[str]) -> None:
@@ -49,7 +50,7 @@ class Found:
         if ".so" in name:
             if self._is_library(name):
                 self.libraries.append(entry.path)
-            if self._want_objects and name.endswith(".so") and not entry.is_symlink():
+            if self._want_objects and (name.endswith(".so") or ".so." in name) and not entry.is_symlink():
                 self.objects.append(entry.path)
         elif name == ".git":
             self.checkouts.append(entry.path)
@@ -61,11 +62,15 @@ class Found:
             self.statements.append(entry.path)
 
     def cut(self) -> Found:
-        """Sort, and keep a hostile image from making the answer endless."""
-        for paths in (self.libraries, self.objects, self.distributions, self.checkouts, self.texts, self.statements):
+        """Sort, keep a hostile image from making the answer endless, and tell what is left out for it."""
+        for name in ("libraries", "objects", "distributions", "checkouts", "texts", "statements"):
+            paths = getattr(self, name)
             paths.sort()
-            self.is_cut = self.is_cut or len(paths) > KEPT
-            del paths[KEPT:]
+            limit = TEXTS if name == "texts" else KEPT
+            # Statements prove nothing, so leaving some out loses nothing.
+            if len(paths) > limit and name != "statements":
+                self.left_out.append(f"{len(paths) - limit} of {len(paths)} {name}")
+            del paths[limit:]
         return self
 
 
