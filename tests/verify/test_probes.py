@@ -241,3 +241,31 @@ def test_build_record_of_a_changed_file_claims_nothing() -> None:
 )
 def test_spellings_of_one_repository_are_the_same(url: str) -> None:
     assert repository(url) == "github.com/rocm/rocm-systems"
+
+
+def test_version_of_something_else_in_rccl_does_not_speak_for_it() -> None:
+    library = {"path": "/opt/librccl.so.1", "family": "librccl.so", "device": 1, "inode": 2}
+    called = {"ncclGetVersion": {"code": 0, "value": 23203}}
+    load = {"what": "librccl.so.1", "mapped": [{**library, "calls": called}]}
+
+    for literals in (["10.1.0", "2.32.3"], ["2.32.3", "10.1.0"]):
+        seen = observed(libraries=[{**library, "literals": {"version": literals}}], loads=[load])
+        assert claims("rccl", seen) == [(Aspect.VERSION, "2.32.3", Rank.MAPPED)] * 2
+    lying = observed(libraries=[{**library, "literals": {"version": ["2.27.7", "10.1.0"]}}], loads=[load])
+    assert (Aspect.VERSION, "2.27.7", Rank.MAPPED) in claims("rccl", lying)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "how"),
+    [
+        ([{"path": "/src", "dirty": []}], "HEAD of the checkout"),
+        ([{"path": "/src", "dirty": None}], "HEAD of the checkout, changed files unknown"),
+        ([], "HEAD of the checkout, changed files unknown"),
+    ],
+)
+def test_checkout_that_nobody_could_compare_says_so(statuses: list[dict[str, Any]], how: str, rccl: Pin) -> None:
+    checkout = {"path": "/src", "head": "1" * 40, "remotes": ["https://upstream.example/rocm-systems"]}
+
+    found = gather(rccl, observed(checkouts=[checkout], statuses=statuses))
+
+    assert [(claim.value, claim.how) for claim in found] == [("1" * 40, how)]

@@ -55,16 +55,20 @@ def rocr(observed: Observed, component: Component) -> Iterator[Claim]:
 
 def rccl(observed: Observed, component: Component) -> Iterator[Claim]:
     """RCCL: ncclGetVersion of the mapped library, and its version and git reference, which are separate literals."""
+    called = set()
     for load, mapped in _mapped(observed, component):
         number = mapped.calls.get("ncclGetVersion")
         if number:
             version = nccl_version(number["code"], number["value"])
+            called.add(version)
             yield _called(observed, load, mapped, "ncclGetVersion", version)
     for library in _libraries(observed, component):
         rank = _rank(observed, library)
         versions = library.literals.get("banner") or library.literals.get("version") or []
         if versions:
-            yield Claim(aspect=Aspect.VERSION, value=versions[0], rank=rank, file=library.path, how="version literal")
+            # Versions of other things look the same; what the library answers is its own among them.
+            value = next((each for each in versions if each in called), versions[0])
+            yield Claim(aspect=Aspect.VERSION, value=value, rank=rank, file=library.path, how="version literal")
         for ref in library.literals.get("ref", [])[:1]:
             yield _git_reference(ref, rank, library)
 

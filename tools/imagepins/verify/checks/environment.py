@@ -83,13 +83,18 @@ def check_search_path(observed: Observed) -> Iterator[Check]:
     )
 
 
+def search_path_parts(value: str) -> list[str]:
+    """Elements of LD_LIBRARY_PATH, which the loader takes apart at semicolons too."""
+    return re.split("[:;]", value)
+
+
 def search_path_faults(value: str) -> Iterator[str]:
     """What is wrong with a search path: empty, relative and repeated elements."""
     seen: set[str] = set()
-    for part in value.split(":"):
+    for part in search_path_parts(value):
         if not part:
             yield "an empty element"
-        elif not part.startswith("/"):
+        elif not part.startswith(("/", "$ORIGIN", "${ORIGIN}")):
             yield f"relative element {part}"
         elif part.rstrip("/") in seen:
             yield f"{part} twice"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from imagepins.pins.model import Pin, PinSet, Target
+from imagepins.verify.checks.environment import search_path_parts
 from imagepins.verify.checks.making import pin_check
 from imagepins.verify.claims import changed, is_recorded, record_of, unrecorded
 from imagepins.verify.components import Component
@@ -145,7 +146,7 @@ def check_copies(pin: Pin, family: str, target: Target, pins: PinSet, observed: 
             rank=Rank.FILE,
             file=listed,
             how="build ids and sha256",
-            cause="patched or stripped after the build",
+            cause="code and data are the same: search paths or symbols were rewritten, as patchelf and strip do",
         )
 
 
@@ -180,7 +181,8 @@ def with_cause(check: Check, component: Component, observed: Observed) -> Check:
 
 def why_taken(observed: Observed, path: str, consumer: str) -> str:
     """The likely reason why the loader takes a file: the search path that leads to its folder."""
-    folder = path.rpartition("/")[0]
+    # Of a folder that a search path names, the loader prefers the subdirectory for the processor.
+    folder = re.sub(r"/glibc-hwcaps/[^/]+$", "", path.rpartition("/")[0])
     preloaded = why_preloaded(observed, path)
     if preloaded:
         return preloaded
@@ -189,7 +191,7 @@ def why_taken(observed: Observed, path: str, consumer: str) -> str:
         if leads_to(user[kind.lower()], user["path"], folder):
             beats = ", which beats LD_LIBRARY_PATH" if kind == "RPATH" else ""
             return f"the {kind} of {user['path']} leads to {folder}{beats}"
-    if folder in observed.env.get("LD_LIBRARY_PATH", "").split(":"):
+    if folder in map(posixpath.normpath, filter(None, search_path_parts(observed.env.get("LD_LIBRARY_PATH", "")))):
         return f"LD_LIBRARY_PATH puts {folder} first"
     return f"the loader finds {folder} first: ld.so.conf, or a link that ldconfig made"
 

@@ -24,7 +24,7 @@ MOST_UNPACKED = 200
 
 
 class CannotUnpack(Exception):
-    """The image has nothing that unpacks this kind of compression."""
+    """The image has nothing that unpacks this kind of compression, or there are too many bundles to unpack."""
 
 
 def plain_bundles(data: Bytes, place: int, end: int) -> Iterator[str]:
@@ -52,7 +52,7 @@ def compressed_bundles(data: Bytes, place: int, end: int) -> Iterator[str]:
     """Unpack the table of every compressed bundle. Raises CannotUnpack."""
     for number, match in enumerate(COMPRESSED.finditer(data, place, end)):
         if number == MOST_UNPACKED:
-            return
+            raise CannotUnpack(f"more than {MOST_UNPACKED} bundles")
         begin = match.start() + HEADER_SIZES[match.group(1)[0]]
         packed = data[begin : min(begin + 4 * TABLE_SIZE, end)]
         table = _unpack_zstd(packed) if match.group(2) == b"\x01" else _unpack_zlib(packed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from imagepins.verify.collector.children import describe
 from imagepins.verify.collector.contents import code_objects, is_code_section, literals
@@ -15,11 +16,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-COPIES = 200
+# What patchelf and strip rewrite, and nothing that is run or read: tables of the loader, symbols, debugging.
+REWRITTEN = re.compile(r"\.(dyn|gnu|hash|rel|note|interp|got|symtab|strtab|shstrtab|comment|debug|gdb)|$")
 
 
 def describe_libraries(paths: list[str], families: dict[str, Any], *, want_archs: bool) -> list[dict[str, Any]]:
-    """All files behind ``paths``. Where a family has several files, each has its sha256, to tell copies apart."""
+    """All files behind ``paths``, each with what tells it from other files of its family."""
     files: dict[tuple[int, int], dict[str, Any]] = {}
     for path in paths:
         try:
@@ -31,12 +33,36 @@ def describe_libraries(paths: list[str], families: dict[str, Any], *, want_archs
         if known is None:
             known = files[(state.st_dev, state.st_ino)] = _describe(path, state, families, want_archs=want_archs)
         known["links" if os.path.islink(path) else "names"].append(shown(path))
-    objects = list(files.values())[:COPIES]
-    for each in objects:
-        rivals = [other for other in objects if other["family"] == each["family"] and not other["error"]]
-        each["sha256"] = digest(each.pop("real")) if len(rivals) > 1 and not each["error"] else ""
-        each.pop("real", None)
-    return objects
+    for family in families:
+        _tell_apart([each for each in files.values() if each["family"] == family and not each["error"]])
+    return [{key: value for key, value in each.items() if key != "real"} for each in files.values()]
+
+
+def _tell_apart(copies: list[dict[str, Any]]) -> None:
+    """Give copies their sha256 and, where these differ, that of what is run and read: ``content``."""
+    if len(copies) < 2:
+        return
+    for each in copies:
+        each["sha256"] = digest(each["real"])
+    if len({each["sha256"] for each in copies}) > 1:
+        for each in copies:
+            each["content"] = _content(each["real"])
+
+
+def _content(path: str) -> str:
+    """The sha256 of the code and data of a shared object; empty where its sections cannot be told."""
+    import hashlib
+
+    try:
+        with Elf(path) as elf:
+            kept = sorted(row for row in elf.sections if not REWRITTEN.match(row[0]))
+            state = hashlib.sha256(repr([(name, size) for name, _, size, _ in kept]).encode())
+            for _, offset, size, _ in kept:
+                for place in range(offset, offset + size, 1 << 20):
+                    state.update(elf.data[place : min(place + (1 << 20), offset + size)])
+    except NotAnObject:
+        return ""
+    return state.hexdigest() if kept else ""
 
 
 def describe_objects(paths: list[str]) -> list[dict[str, Any]]:
@@ -57,10 +83,12 @@ def _describe(path: str, state: os.stat_result, families: dict[str, Any], *, wan
     real = canonical(path)
     family = family_by_name(os.path.basename(path), families)
     entry: dict[str, Any] = {"family": family, "path": shown(real), "real": real, "names": [], "links": []}
-    entry.update(device=state.st_dev, inode=state.st_ino, size=state.st_size, error="")
+    entry.update(device=state.st_dev, inode=state.st_ino, size=state.st_size, error="", sha256="", content="")
     try:
         with Elf(path) as elf:
             entry.update(elf.describe())
+            family = family or family_by_name(entry["soname"], families)
+            entry["family"] = family
             entry["literals"] = literals(elf, families[family]["literals"])
             entry["archs"], entry["hidden"] = code_objects(elf) if want_archs else ([], [])
     except NotAnObject as error:

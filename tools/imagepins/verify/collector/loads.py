@@ -10,6 +10,7 @@ from imagepins.verify.collector.paths import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 MAPS = "/proc/self/maps"
@@ -72,7 +73,7 @@ def mapped_answer(families: dict[str, Any], *, want_devices: bool) -> dict[str, 
 
 
 def providers(families: dict[str, Any]) -> list[dict[str, Any]]:
-    """Which file this process takes a family's functions from, as its global scope has them: a preloaded one first."""
+    """The files that parts of this process take a family's functions from; a preloaded one stands before all others."""
     import ctypes
 
     class Place(ctypes.Structure):
@@ -83,22 +84,37 @@ def providers(families: dict[str, Any]) -> list[dict[str, Any]]:
             ("at", ctypes.c_void_p),
         )
 
-    everything, found = ctypes.CDLL(None), []
-    find_place = getattr(everything, "dladdr", None)
-    for family, wanted in families.items():
-        for symbol in wanted["calls"]:
-            function, place = getattr(everything, symbol, None), Place()
-            if find_place and function and find_place(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(place)):
-                path = os.path.realpath(os.fsdecode(place.file or b""))
-                found.append(dict(_identity(path), family=family, symbol=symbol))
-    return found
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    find_place = getattr(ctypes.CDLL(None), "dladdr", None)
+    for scope in _scopes():
+        for family, wanted in families.items():
+            for symbol in wanted["calls"]:
+                function, place = getattr(scope, symbol, None), Place()
+                if find_place and function and find_place(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(place)):
+                    path = os.path.realpath(os.fsdecode(place.file or b""))
+                    found.setdefault((path, symbol), dict(_identity(path), family=family, symbol=symbol))
+    return list(found.values())
+
+
+def _scopes() -> Iterator[Any]:
+    """The process, and each shared object with what it needs: what an import loads is not for the process to see."""
+    import ctypes
+
+    yield ctypes.CDLL(None)
+    for path in mapped_files():
+        try:
+            yield ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+        except OSError:
+            # Mapped to be read, or deleted since.
+            continue
 
 
 def mapped_files() -> list[str]:
-    """Shared objects that this process maps, each once, in the order of their addresses."""
+    """Shared objects that this process maps, whatever they are called, in the order of their addresses."""
     with open(MAPS, "rb") as file:
         fields = [line.split(None, 5) for line in file]
-    paths = dict.fromkeys(each[5].rstrip(b"\n") for each in fields if len(each) == 6 and b".so" in each[5])
+    named = [each for each in fields if len(each) == 6 and (b".so" in each[5] or b"x" in each[1])]
+    paths = dict.fromkeys(each[5].rstrip(b"\n") for each in named)
     return [os.fsdecode(path) for path in paths if path.startswith(b"/")]
 
 
