@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from imagepins.pins.model import GitPin, Pin
-from imagepins.verify.components import Component, component_of
+from imagepins.pins.model import GitPin, Pin, PypiPin
+from imagepins.verify.components import Component, component_of, package_of
 from imagepins.verify.findings import Aspect, Claim, Rank
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ LINE = r"^\s*(?:export\s+|ARG\s+|ENV\s+)?[\"']?([A-Za-z][\w .-]*?)[\"']?\s*[:=]\
 
 def gather(pin: Pin, observed: Observed) -> list[Claim]:
     """All claims about the pin's component, best rank first."""
-    component = component_of(pin)
+    component = component_of(pin) or (package_of(pin) if isinstance(pin, PypiPin) else None)
     claims = list(component.probe(observed, component)) if component else []
     claims += _recorded(pin, observed)
     if isinstance(pin, GitPin):
@@ -106,7 +106,7 @@ def _checked_out(pin: GitPin, observed: Observed) -> Iterator[Claim]:
             value=checkout.head,
             rank=Rank.FILE,
             file=checkout.path,
-            how="HEAD of the checkout",
+            how="HEAD of the checkout" + (", changed files unknown" if checkout.dirty is None else ""),
             note="" if checkout.head else "HEAD cannot be read",
             is_dirty=bool(checkout.dirty),
         )

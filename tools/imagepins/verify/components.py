@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from imagepins.verify import probes
 
 if TYPE_CHECKING:
-    from imagepins.pins.model import Pin
+    from imagepins.pins.model import Pin, PypiPin
     from imagepins.verify.findings import Claim
     from imagepins.verify.observed import Observed
 
@@ -109,3 +109,8 @@ COMPONENTS: Mapping[str, Component] = {
 def component_of(pin: Pin) -> Component | None:
     """The row of the component table that the pin names, else the row of its own name."""
     return COMPONENTS.get(pin.component or pin.name)
+
+
+def package_of(pin: PypiPin) -> Component:
+    """What tells the version of a Python package that the table has no row for."""
+    return Component(pin.name, probes.python_package, distributions=(pin.pypi,))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from imagepins.pins.model import PinSet, Target
+from imagepins.verify.checks.making import pin_check
 from imagepins.verify.components import component_of
 from imagepins.verify.findings import Check, Rank, Status
 from imagepins.verify.observed import Observed
@@ -46,21 +47,42 @@ def _load_cause(error: str, *, is_late: bool) -> str:
 
 def check_modules(target: Target, pins: PinSet, observed: Observed) -> Iterator[Check]:
     """An import must have one place to come from: an old copy may shadow an editable install."""
+    if observed.modules_error:
+        yield Check(
+            name="python",
+            subject="loads",
+            status=Status.FAILED,
+            expected="starts",
+            found=observed.modules_error,
+            how="the image's Python with its own site and environment",
+            cause="sitecustomize, a .pth file, PYTHONHOME or the like ends it, as it would end the served program",
+        )
     for pin in target.all_pins.values():
         component = component_of(pin)
         for name in component.modules if component else ():
             module = observed.modules.get(name, {})
-            candidates = module.get("candidates", [])
+            if module.get("error"):
+                yield pin_check(
+                    pin,
+                    pins,
+                    f"module {name}",
+                    Status.UNPROVEN,
+                    expected="a place to import from",
+                    found=module["error"],
+                    rank=Rank.FILE,
+                    cause="the finder of an editable install failed, or whatever else looks for modules",
+                )
+            taken, candidates = module.get("taken", ""), module.get("candidates", [])
             if len(candidates) > 1:
-                yield Check(
-                    name=f"{pin.name} module {name}",
-                    subject=pin.name,
-                    status=Status.FAILED,
+                yield pin_check(
+                    pin,
+                    pins,
+                    f"module {name}",
+                    Status.FAILED,
                     expected="one place to import from",
                     found=f"{len(candidates)}: {'; '.join(candidates)}",
                     rank=Rank.FILE,
-                    file=module.get("taken", ""),
+                    file=taken,
                     how="finders of the image's Python",
-                    place=pins.place(pin.id or pin.name),
-                    cause=f"an import takes {module.get('taken') or 'one of them'} and the others lie unused",
+                    cause=f"an import takes {taken or 'one of them'} and the others lie unused",
                 )

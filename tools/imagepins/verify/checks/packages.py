@@ -31,6 +31,18 @@ def check_apt(pin: AptPin, component: Component | None, pins: PinSet, observed: 
         how="dpkg",
         cause="" if is_right else _apt_cause(version),
     )
+    if installed and not installed.has_record:
+        yield pin_check(
+            pin,
+            pins,
+            "files",
+            Status.UNPROVEN,
+            expected="md5sums of its files",
+            found="none",
+            rank=Rank.PACKAGE,
+            file=f"/var/lib/dpkg/info/{pin.apt}.md5sums",
+            cause="without them nobody can tell whether the files are the package's",
+        )
     if installed and installed.changed:
         yield pin_check(
             pin,

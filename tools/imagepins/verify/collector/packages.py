@@ -18,6 +18,7 @@ STATUS_LIMIT = 64_000_000
 RECORD_LIMIT = 20_000_000
 # What careless wheels install beside their package: nobody imports it, and many have it.
 MISPLACED = frozenset({"tests", "test", "testing", "examples", "docs", "benchmarks", "scripts", "setup", "conftest"})
+SITES = frozenset({"site-packages", "dist-packages"})
 HASHED_LIMIT = 1_000_000_000
 # Reading a runtime of 300 MB would take longer than all of the rest; its own functions and literals tell it.
 MD5_LIMIT = 32_000_000
@@ -45,29 +46,46 @@ def _package(name: str, stanza: bytes) -> dict[str, Any]:
     fields = dict(line.split(": ", 1) for line in stanza.decode("utf-8", "replace").splitlines() if ": " in line)
     lists = (f"{DPKG}/info/{name}.list", f"{DPKG}/info/{name}:{fields.get('Architecture', '')}.list")
     files = [line for path in lists for line in read_text(path, RECORD_LIMIT).splitlines() if ".so" in line]
-    sums = (f"{DPKG}/info/{name}.md5sums", f"{DPKG}/info/{name}:{fields.get('Architecture', '')}.md5sums")
+    sums = (f"info/{name}.md5sums", f"info/{name}:{fields.get('Architecture', '')}.md5sums", f"status.d/{name}.md5sums")
+    listed = "".join(read_text(os.path.join(DPKG, each), RECORD_LIMIT) for each in sums)
+    # Distroless images have no lists.
+    files = files or ["/" + line.partition("  ")[2] for line in listed.splitlines() if ".so" in line]
+    changed, unchecked = changed_by_md5(listed, _diversions(name))
     return {
         "name": name,
         "version": fields.get("Version", ""),
         # status.d of distroless images has no Status line: what is listed is installed
         "is_installed": fields.get("Status", "install ok installed").endswith(" installed"),
-        "files": sorted({shown(canonical(path)) for path in files})[:500],
-        "changed": [path for each in sums for path in changed_by_md5(read_text(each, RECORD_LIMIT))][:20],
+        "files": sorted({shown(canonical(path)) for path in files}),
+        "changed": changed[:20],
+        "unchecked": unchecked,
+        "has_record": bool(listed) or not files,
     }
 
 
-def changed_by_md5(listed: str) -> list[str]:
-    """Shared objects and programs of a package that are gone or, up to a size, not as its md5sums have them."""
-    changed = []
+def _diversions(package: str) -> dict[str, str]:
+    """Where dpkg-divert has put files of a package, so that another's stand in their place."""
+    lines = read_text(f"{DPKG}/diversions", RECORD_LIMIT).splitlines()
+    places = range(0, len(lines) - 2, 3)
+    return {lines[at]: lines[at + 1] for at in places if lines[at + 2] != package}
+
+
+def changed_by_md5(listed: str, diversions: dict[str, str]) -> tuple[list[str], list[str]]:
+    """Shared objects and programs that are not as a package's md5sums have them; and those not compared."""
+    changed, unchecked = [], []
     for line in listed.splitlines():
         wanted, _, name = line.partition("  ")
-        path = "/" + name
+        path = diversions.get("/" + name, "/" + name)
         if (".so" in name or "bin/" in name) and len(wanted) == 32:
             if not os.path.isfile(path):
                 changed.append(f"{shown(path)} is gone")
-            elif os.path.getsize(path) <= MD5_LIMIT and digest(path, "md5") not in ("", wanted):
+                continue
+            found = digest(path, "md5") if os.path.getsize(path) <= MD5_LIMIT else ""
+            if not found:
+                unchecked.append(shown(path))
+            elif found != wanted:
                 changed.append(f"{shown(path)} differs")
-    return changed
+    return changed, unchecked
 
 
 def distributions(paths: Iterable[str], names: Iterable[str]) -> list[dict[str, Any]]:
@@ -82,16 +100,22 @@ def normal_name(name: str) -> str:
 
 
 def _name_in_path(path: str) -> str:
-    stem = os.path.basename(path).rpartition(".")[0]
-    return normal_name(stem.split("-")[0])
+    place = os.path.dirname(path) if os.path.basename(path) == "EGG-INFO" else path
+    stem = os.path.basename(place).rpartition(".")[0]
+    # Older tools leave the hyphens of a name as they are: kernel-pack-2.0.dist-info
+    return normal_name(re.split(r"-(?=\d)", stem)[0])
 
 
 def _distribution(path: str) -> dict[str, Any]:
     is_wheel = path.endswith(".dist-info")
     metadata = read_text(os.path.join(path, "METADATA" if is_wheel else "PKG-INFO") if os.path.isdir(path) else path)
-    fields = dict(line.split(": ", 1) for line in reversed(metadata.split("\n\n")[0].splitlines()) if ": " in line)
+    head = re.split(r"\r?\n\r?\n", metadata)[0].splitlines()
+    fields = dict(line.split(": ", 1) for line in reversed(head) if ": " in line)
     record = os.path.join(path, "RECORD")
     text = read_text(record, RECORD_LIMIT)
+    changed, unchecked = changed_files(os.path.dirname(path), text)
+    # The metadata of a source tree that is installed in place; its files are the tree's.
+    is_tree = path.endswith(".egg-info") and os.path.basename(os.path.dirname(path)) not in SITES
     return {
         "path": shown(path),
         "name": fields.get("Name", _name_in_path(path)),
@@ -99,9 +123,10 @@ def _distribution(path: str) -> dict[str, Any]:
         "installer": read_text(os.path.join(path, "INSTALLER")).strip()[:100],
         "origin": read_text(os.path.join(path, "direct_url.json"))[:2000],
         "installed": int(os.stat(record).st_mtime) if os.path.exists(record) else 0,
-        "needs": [line[15:].strip() for line in metadata.splitlines() if line.startswith("Requires-Dist: ")][:200],
-        "changed": changed_files(os.path.dirname(path), text),
-        "has_record": bool(text.strip()) or not is_wheel,
+        "needs": [line[15:].strip() for line in head if line.startswith("Requires-Dist: ")][:200],
+        "changed": changed[:20],
+        "unchecked": unchecked,
+        "has_record": bool(text.strip()) or is_tree,
         "modules": top_modules(text),
     }
 
@@ -128,14 +153,15 @@ def shadowing(distribution: dict[str, Any], search_path: list[str]) -> list[str]
     return [path for path in places if os.path.isfile(path)][:20]
 
 
-def changed_files(site: str, record: str) -> list[str]:
+def changed_files(site: str, record: str) -> tuple[list[str], list[str]]:
     """Files of a wheel that are not as RECORD has them: gone, of another size, or of another content.
 
-    Content is compared of code: Python up to 1 MB, and shared objects, of all together as much as two seconds read.
+    Content is compared of code (Python and shared objects), of all together as much as two seconds read. Second are the
+    files of code that were not compared.
     """
     import base64
 
-    changed = []
+    changed, unchecked = [], []
     left = HASHED_LIMIT
     for line in record.splitlines():
         path, _, rest = line.rpartition(",sha256=")
@@ -154,14 +180,16 @@ def changed_files(site: str, record: str) -> list[str]:
         if not size.isdigit():
             continue
         is_same = actual_size == int(size)
-        is_code = path.endswith(".so") or ".so." in path or (path.endswith(".py") and int(size) <= 1_000_000)
-        if is_same and is_code and int(size) <= left:
-            left -= int(size)
-            sum_found = base64.urlsafe_b64encode(bytes.fromhex(digest(full))).rstrip(b"=")
-            is_same = sum_found.decode() == wanted
+        if is_same and (path.endswith((".so", ".py")) or ".so." in path):
+            found = digest(full) if int(size) <= left else ""
+            left -= int(size) if found else 0
+            if not found:
+                unchecked.append(shown(full))
+            else:
+                is_same = base64.urlsafe_b64encode(bytes.fromhex(found)).rstrip(b"=").decode() == wanted
         if not is_same:
             changed.append(f"{shown(full)} differs")
-    return changed[:20]
+    return changed, unchecked
 
 
 def programs(names: Iterable[str]) -> list[dict[str, Any]]:
