@@ -30,6 +30,11 @@ STAGES = {
     "sleeping-python": SCRIPT.format("exec sleep 1000"),
     "endless-python": SCRIPT.format("exec yes"),
     "python-of-another-platform": "COPY other-platform /usr/local/bin/python3",
+    "user-that-nobody-knows": "USER nobody-knows",
+    "package-of-an-older-name": (
+        "RUN printf '\\nPackage: libhello0\\nStatus: install ok installed\\nArchitecture: amd64\\nVersion: 1.0-1\\n' "
+        ">>/var/lib/dpkg/status\nLABEL org.imagepins.pins='{renamed}'"
+    ),
     "honest": "",
     "lying-labels": "LABEL org.imagepins.pins='{labels}'\nLABEL org.imagepins.target=serving/plain",
     "older-pins": (
@@ -46,6 +51,8 @@ SAME = {
     "rocm-runtime": {**HIP, "id": "25e14349f2606a6b95c4ccd45eb92a1835646cf2"},
 }
 LABELS = {**SAME, "rccl": {**RCCL, "id": "b" * 40, "version": "2.30.7"}}
+LIBRARY = {"kind": "apt", "suite": "trixie", "component": "rccl", "version": "2.32.3"}
+RENAMED = {"debian": SAME["debian"], "libhello": {**LIBRARY, "source": "libhello0", "id": "1.0"}}
 OLDER = {**SAME, "rccl": {**RCCL, "id": OLD_COMMIT, "version": "2.27.7"}}
 
 
@@ -67,11 +74,9 @@ def _images(lab: Lab) -> None:
     header = bytes.fromhex("7f454c460201010000000000000000000200b70001000000") + bytes(40)
     (lab.context / "other-platform").write_bytes(header)
     (lab.context / "other-platform").chmod(0o755)
-    texts = {"labels": json.dumps(LABELS), "older": json.dumps(OLDER)}
-    stages = {
-        name: lines.replace("{labels}", texts["labels"]).replace("{older}", texts["older"])
-        for name, lines in STAGES.items()
-    }
+    stages = dict(STAGES)
+    for word, labels in {"{labels}": LABELS, "{older}": OLDER, "{renamed}": RENAMED}.items():
+        stages = {name: lines.replace(word, json.dumps(labels)) for name, lines in stages.items()}
     lab.build(stages)
 
 
@@ -81,6 +86,7 @@ def _images(lab: Lab) -> None:
         ("without-python", "no-python", "python3 cannot be started (executable file not found in $PATH)"),
         ("deaf-python", "exited", "BANNER"),
         ("failing-python", "exited", "code 3, no answer: no module named encodings"),
+        ("user-that-nobody-knows", "cannot-start", "unable to find user nobody-knows"),
         ("endless-python", "endless", "no answer among it"),
         ("python-of-another-platform", "wrong-platform", "exec format error"),
     ],
@@ -117,6 +123,16 @@ def test_image_built_from_other_pins_is_one_result_not_a_wall_of_failures(verify
         line.startswith(f"rccl: the image has id {OLD_COMMIT}") and "pins.yaml:16" in line
         for line in report.differences
     )
+
+
+def test_package_that_pins_yaml_knows_by_another_name_now_is_one_of_other_pins(
+    verify_image: Callable[..., Report],
+) -> None:
+    report = verify_image("package-of-an-older-name", image="package")
+
+    assert [check.name for check in report.checks if check.status is Status.OTHER_PINS] == ["libhello package"]
+    assert report.count(Status.FAILED) == 0
+    assert verify_image("package-of-an-older-name", image="package", against="image").is_good()
 
 
 def test_image_is_good_against_the_pins_it_carries(verify_image: Callable[..., Report]) -> None:

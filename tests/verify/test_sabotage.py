@@ -160,6 +160,33 @@ LIES = [
         "rccl build record",
         "unreadable record",
     ),
+    Lie(
+        "other-code-under-the-same-build-id",
+        "RUN mkdir /opt/second && python3 -c 'from pathlib import Path; "
+        'data = bytearray(Path("/opt/rocm/lib/librccl.so.1.0").read_bytes()); '
+        'data[data.index(b"gfx942") + 5] = 48; Path("/opt/second/librccl.so.1").write_bytes(data)\'',
+        "rccl copies of librccl.so",
+        "/opt/second",
+    ),
+    Lie(
+        "copy-for-newer-processors",
+        "COPY rccl-old.so /opt/rocm/lib/glibc-hwcaps/x86-64-v2/librccl.so.1\nENV LD_LIBRARY_PATH=/opt/rocm/lib/",
+        "rccl version",
+        "LD_LIBRARY_PATH puts /opt/rocm/lib first",
+    ),
+    Lie(
+        "copy-of-a-search-path-that-is-cut-at-a-semicolon",
+        "COPY rccl-old.so /opt/stock/lib/librccl.so.1\nENV LD_LIBRARY_PATH=/opt/stock/lib;/opt/rocm/lib",
+        "rccl version",
+        "LD_LIBRARY_PATH puts /opt/stock/lib first",
+    ),
+    Lie(
+        "python-that-ends-as-the-served-program-starts-it",
+        f"RUN echo 'import os; os._exit(7)' >{SITE}/end.pth",
+        "python",
+        "exit code 7",
+        image="python",
+    ),
     Lie("env-missing", "ENV RCCL_DDA_FABRIC_MAXBLOCKS=", "env RCCL_DDA_FABRIC_MAXBLOCKS", "replaced"),
     Lie("env-of-another-value", "ENV RCCL_DDA_FABRIC_MAXBLOCKS=256", "env RCCL_DDA_FABRIC_MAXBLOCKS", "256"),
     Lie("env-left-over", "ENV OLD_WORKAROUND=1", "env OLD_WORKAROUND", "does not hold"),
@@ -423,7 +450,7 @@ HONEST = {
     "other-user": "RUN mkdir -m 700 /secret\nUSER 12345:12345",
     "banner-and-deaf-entrypoint": 'RUN printf "#!/bin/sh\\necho BANNER\\nsleep 1000\\n" >/entry && chmod +x /entry\n'
     'ENTRYPOINT ["/entry"]\nCMD ["ignored"]',
-    "noisy-python-start": f"RUN echo 'print(\"hello from sitecustomize\" * 1000)' >{SITE}/sitecustomize.py",
+    "noisy-python-start": f"RUN echo 'import sys; print(\"hello from site\" * 1000)' >{SITE}/noise.pth",
     "noisy-library": "COPY rccl-noisy.so /opt/rocm/lib/librccl.so.1.0",
     "script-with-a-library-name": "RUN echo 'GROUP ( /opt/rocm/lib/librccl.so.1 )' >/opt/librccl.so && "
     "mkfifo /opt/librccl.so.2 && mkdir /opt/librccl.so.3",
@@ -455,6 +482,10 @@ HONEST_ELSEWHERE = {
         "package",
     ),
     "wheels-as-installed": (whole_wheel("kernel-pack", "2.0") + "\n" + whole_wheel("app", "1.0"), "python"),
+    "checkout-of-a-package-s-name-in-the-working-directory": (
+        f"WORKDIR /work/vllm/python/vllm\nRUN touch __init__.py && echo /work/vllm/python >{SITE}/v.pth\nWORKDIR /work",
+        "editable",
+    ),
 }
 
 
@@ -503,6 +534,10 @@ def test_honest_image_of_each_other_kind_has_nothing_wrong(name: str, verify_ima
 @pytest.mark.parametrize("name", ["one-build-with-a-search-path-for-each-tree", "record-under-another-hard-link"])
 def test_copies_that_the_build_recorded_are_no_finding(name: str, verify_image: Callable[..., Report]) -> None:
     assert verify_image(name).is_good(strict=True)
+
+
+def test_wheels_as_installed_are_proven(verify_image: Callable[..., Report]) -> None:
+    assert verify_image("wheels-as-installed", image="python").is_good(strict=True)
 
 
 def test_architectures_that_only_strings_name_are_told_as_such(verify_image: Callable[..., Report]) -> None:

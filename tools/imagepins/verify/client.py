@@ -46,6 +46,10 @@ WRONG_PLATFORM = (
 )
 
 
+CANNOT_START = ("unable to find user", "unable to find group", "container process: ", "unable to start container")
+"""What the engine says of an image whose own configuration keeps every container of it from starting."""
+
+
 def translate(error: BaseException, ref: str) -> BaseException:
     """Errors of the SDK → errors that say what happened and what to do next."""
     from docker.errors import APIError, DockerException, ImageNotFound
@@ -60,6 +64,8 @@ def translate(error: BaseException, ref: str) -> BaseException:
         program, _, reason = text.partition('exec: "')[2].partition('": ')
         reason = reason.removesuffix(": unknown")
         return NoAnswer("no-python", f"{ref}: {program} cannot be started ({reason}); see 'python:' of the image")
+    if isinstance(error, APIError) and any(word in text for word in CANNOT_START):
+        return NoAnswer("cannot-start", f"{ref}: no container of it can start: {text.strip()}")
     if isinstance(error, (DockerException, RequestException, OSError)) and not isinstance(error, ImagePinsError):
         return _engine_error(text)
     return error
