@@ -24,7 +24,7 @@ NEW = "25e14349f2606a6b95c4ccd45eb92a1835646cf2"
 
 
 def value_of(source: str, *path: str) -> Text:
-    value: yaml.Value | None = yaml.parse(source, "pins.yaml")
+    value: yaml.Value | None = yaml.parse(source, "pins.yaml").top
     for name in path:
         assert isinstance(value, yaml.Mapping)
         value = value.get(name)
@@ -278,7 +278,7 @@ def test_five_thousand_generated_files_change_in_the_value_alone() -> None:
 
 
 def _without(source: str, name: str) -> object:
-    tree = yaml.parse(source, "pins.yaml")
+    tree = yaml.parse(source, "pins.yaml").top
     pins = tree.get("pins")
     assert isinstance(pins, yaml.Mapping)
     entries = {str(key): _plain(value) for key, value in pins.entries.items()}

@@ -140,7 +140,7 @@ def test_credentials_in_a_url_are_not_repeated_in_the_message() -> None:
         ("schema: !!python/object:os.system 1\n", "python/object:os.system means nothing here"),
         ("schema: !thing 1\n", "the tag !thing means nothing here"),
         ("schema: 1\n<<: {a: b}\n", "merge keys are not supported"),
-        ("schema: 1\npins: &a {b: *a}\n", "an alias refers to the collection it stands in"),
+        ("schema: 1\npins: &a {b: *a}\n", "an alias stands for a collection; write it out"),
         ("schema: 1\n? [a, b]\n: c\n", "a key must be plain text"),
         ("schema: 1\nx: \x07\n", "is not allowed"),
         ("schema: 2\npins: {}\nimages: {}\n", "expected schema 1, the only one this tool knows, found the text '2'"),
@@ -154,6 +154,47 @@ def test_file_that_is_not_a_pin_file_is_told(source: str, expected: str) -> None
 def test_duplicate_key_names_both_lines() -> None:
     source = "schema: 1\npins:\n  rccl: {pypi: a, version: '1'}\n  rccl: {pypi: b, version: '2'}\nimages: {}\n"
     assert findings(source) == ["pins.yaml:4:3: pins.rccl: is given twice, first on line 3"]
+
+
+def test_duplicate_keys_and_tags_hide_no_other_mistake() -> None:
+    source = MINIMAL.replace("schema: 1", "schema: 3\nschema: 1").replace(f'"{SHA}"', "!x develop")
+    told = findings(source)
+    assert [line.split(": ")[1] for line in told] == ["schema", "schema", "pins.rccl.commit", "pins.rccl.commit"]
+
+
+@pytest.mark.parametrize(
+    "pins",
+    ["{a: &a {pypi: a, version: '1'}, b: *a}", "{<<: {a: b}}", "{a: {<<: {pypi: a}, version: '1'}}"],
+)
+def test_value_that_could_not_be_read_is_judged_no_further(pins: str) -> None:
+    assert len(findings(f"schema: 1\npins: {pins}\nimages: {{}}\n")) == 1
+
+
+def test_aliases_of_aliases_do_not_grow() -> None:
+    levels = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]\n" for n in range(1, 10))
+    told = findings(f"schema: 1\nl0: &l0 [a]\n{levels}")
+    assert sum("an alias stands for a collection" in line for line in told) == 9 * 9
+
+
+def test_collections_nested_too_deep_are_told() -> None:
+    assert any("is nested too deep" in line for line in findings(f"schema: 1\npins: {'[' * 900}{']' * 900}\n"))
+
+
+def chain(count: int) -> list[str]:
+    """``count`` images, each built on the one before it."""
+    parents = ["", *(f", parent: i{n}" for n in range(count - 1))]
+    return [f"  i{n}: {{template: t.j2, pins: [], variants: {{v: {{}}}}{each}}}\n" for n, each in enumerate(parents)]
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["parents first", "parents last"])
+@pytest.mark.parametrize("count", [102, 1500])
+def test_chain_of_more_parents_than_an_image_has_layers_is_told(count: int, step: int) -> None:
+    told = findings(f"schema: 1\npins: {{}}\nimages:\n{''.join(chain(count)[::step])}")
+    assert any("a chain of more than 100 parents" in line for line in told), told
+
+
+def test_chain_of_a_hundred_parents_is_read() -> None:
+    assert len(loads(f"schema: 1\npins: {{}}\nimages:\n{''.join(chain(101))}").targets) == 101
 
 
 def test_all_mistakes_of_a_file_come_at_once_in_its_order() -> None:

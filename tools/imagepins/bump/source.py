@@ -34,19 +34,19 @@ def load_for(source: str, shown: str, names: Sequence[str] | None) -> PinSet:
     Text and places are those of ``source``, so that nothing but a value that is replaced can reach the file. Raises
     Findings with everything else that is wrong.
     """
-    tree = yaml.parse(source, shown)
+    document = yaml.parse(source, shown)
     try:
-        return build(tree, source, shown)
+        return build(document, source, shown)
     except Findings as error:
-        pins = tree.get("pins")
+        pins = document.top.get("pins")
         known = [*pins.entries] if names is None and isinstance(pins, yaml.Mapping) else names or ()
         mendable = {f"pins.{name}.{key}": ("pins", str(name), key) for name in known for key in _PLACEHOLDERS}
         keys = {finding.key for finding in error.findings}
         if not keys <= mendable.keys():
             raise
         for key in sorted(keys):
-            tree = _with_placeholder(tree, mendable[key])
-        return build(tree, source, shown)
+            document = replace(document, top=_with_placeholder(document.top, mendable[key]))
+        return build(document, source, shown)
 
 
 def _with_placeholder(mapping: yaml.Mapping, path: Sequence[str]) -> yaml.Mapping:

@@ -14,6 +14,9 @@ from imagepins.pins.scalars import PLACEHOLDER
 from imagepins.pins.schema import nearest
 from imagepins.pins.text import Finding, Text, Value
 
+MOST_PARENTS = 100
+"""Images of one chain below the last; each adds a layer, of which overlayfs mounts at most 127 in an image."""
+
 
 def cross_check(tree: yaml.Mapping) -> Iterator[Finding]:
     """Findings between the parts of a file, whose parts may themselves be wrong (then they are passed over)."""
@@ -32,7 +35,7 @@ def cross_check(tree: yaml.Mapping) -> Iterator[Finding]:
         when = gate if isinstance(gate, Text) else _get(gate, "when")
         yield from conditions.gate(when, f"gates.{name}")
     yield from _shared_tags(images)
-    yield from _cycles(images)
+    yield from _chains(images)
 
 
 def _check_pin(pin: Value, key: str) -> Iterator[Finding]:
@@ -125,21 +128,23 @@ def _shared_tags(images: dict[Text, Value]) -> Iterator[Finding]:
             yield _at(tags, f"images.{name}.tags", "every variant would carry these tags; give them per variant")
 
 
-def _cycles(images: dict[Text, Value]) -> Iterator[Finding]:
+def _chains(images: dict[Text, Value]) -> Iterator[Finding]:
     edges = {str(name): [each.partition("/")[0] for _, each in _parents(image)] for name, image in images.items()}
-    done: set[str] = set()
+    above: dict[str, int] = {}
 
-    def walk(name: str, path: list[str]) -> Iterator[list[str]]:
+    def walk(name: str, path: list[str]) -> Iterator[str]:
         if name in path:
-            yield [*path[path.index(name) :], name]
-        elif name not in done:
+            yield f"parents form a cycle: {' -> '.join([*path[path.index(name) :], name])}"
+        elif name not in above and len(path) <= MOST_PARENTS:
             for parent in edges.get(name, ()):
                 yield from walk(parent, [*path, name])
-            done.add(name)
+            above[name] = max((above.get(parent, 0) + 1 for parent in edges.get(name, ())), default=0)
+            if above[name] == MOST_PARENTS + 1:
+                yield f"stands on a chain of more than {MOST_PARENTS} parents, more layers than an image can have"
 
     for name in images:
-        for cycle in walk(str(name), []):
-            yield _at(name, f"images.{name}.parent", f"parents form a cycle: {' -> '.join(cycle)}")
+        for problem in walk(str(name), []):
+            yield _at(name, f"images.{name}.parent", problem)
 
 
 def _at(value: Value, key: str, message: str) -> Finding:

@@ -28,19 +28,18 @@ PIN_TYPES: dict[str, type[model.Pin]] = {
 RENAMED = {"arg": "arg_name", "component_version": "component_version_text"}
 
 
-def load(path: Path, *, shown_as: str | None = None, is_locked: bool = False) -> model.PinSet:
-    """Read and check ``path``. ``shown_as`` is how messages name it; default its file name.
+def load(path: Path, *, is_locked: bool = False) -> model.PinSet:
+    """Read and check ``path``; messages name it by its file name.
 
     A write that was killed half-way is finished first; ``is_locked`` says that the caller holds ``files.exclusive``.
     Raises PinsError where the file cannot be read, Findings (a PinsError) with everything that is wrong in it.
     """
-    shown = shown_as or path.name
     try:
         with nullcontext() if is_locked or not path.parent.is_dir() else shared(path):
             data = path.read_bytes()
     except OSError as error:
-        raise PinsError(f"{shown}: cannot be read: {error.strerror}; name another with --pins FILE") from None
-    return loads(yaml.decode(data, shown), shown)
+        raise PinsError(f"{path}: cannot be read: {error.strerror}; name another with --pins FILE") from None
+    return loads(yaml.decode(data, path.name), path.name)
 
 
 def loads(source: str, path: str = "pins.yaml") -> model.PinSet:
@@ -48,12 +47,12 @@ def loads(source: str, path: str = "pins.yaml") -> model.PinSet:
     return build(yaml.parse(source, path), source, path)
 
 
-def build(tree: yaml.Mapping, source: str, path: str) -> model.PinSet:
+def build(document: yaml.Document, source: str, path: str) -> model.PinSet:
     """The PinSet of a parsed ``source``. Raises Findings with everything that is wrong in it."""
-    findings = [*check(tree, spec.FILE), *cross_check(tree)]
+    findings = document.all_findings([*check(document.top, spec.FILE), *cross_check(document.top)])
     if findings:
         raise Findings(path, findings)
-    pinset = _Builder(tree, source, path).build()
+    pinset = _Builder(document.top, source, path).build()
     if findings := [*inconsistencies(pinset)]:
         raise Findings(path, findings)
     return pinset

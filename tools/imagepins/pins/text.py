@@ -5,7 +5,7 @@ a commit such as ``0e123456`` or a tag such as ``7.10`` keeps every character (Y
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -56,6 +56,8 @@ class Mapping:
 
 
 Value = Text | Sequence | Mapping
+DEEPEST = 32
+"""Levels of collections that are read; a pin file needs seven."""
 
 
 @dataclass(frozen=True, order=True)
@@ -82,6 +84,22 @@ class Findings(PinsError):
         super().__init__("\n".join(finding.render(path) for finding in self.findings))
 
 
+@dataclass(frozen=True)
+class Document:
+    """A parsed file: its top-level mapping, what is wrong with its YAML, and keys whose values were not read."""
+
+    top: Mapping
+    findings: tuple[Finding, ...] = ()
+    unread: frozenset[str] = frozenset()
+
+    def all_findings(self, judged: Iterable[Finding]) -> list[Finding]:
+        """What is wrong with the YAML, and what is ``judged`` wrong with values that were read."""
+        return [*self.findings, *(each for each in judged if not self._is_unread(each.key))]
+
+    def _is_unread(self, key: str) -> bool:
+        return any(key == unread or key.startswith((f"{unread}.", f"{unread}[")) for unread in self.unread)
+
+
 def decode(data: bytes, path: str) -> str:
     """Bytes of a file → its text, line ends kept. Raises Findings for a byte order mark or bytes that are not UTF-8."""
     if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
@@ -95,23 +113,22 @@ def decode(data: bytes, path: str) -> str:
         raise Findings(path, [Finding(line, column, "", f"byte 0x{data[error.start]:02x} is not UTF-8")]) from None
 
 
-def parse(text: str, path: str) -> Mapping:
+def parse(text: str, path: str) -> Document:
     """Parse one YAML document whose top level is a mapping.
 
-    Raises Findings for bad syntax, tabs, a second document, an empty document, duplicate keys (both lines named),
-    keys that are not scalars, merge keys and explicit tags.
+    Raises Findings for bad syntax, tabs, a second document and an empty document, which leave nothing to judge. The
+    findings of the document are duplicate keys (both lines named), keys that are not scalars, merge keys, explicit
+    tags, aliases of collections and collections nested too deep.
     """
     node = _compose(text, path)
     if node is None:
         raise Findings(path, [Finding(1, 1, "", "is empty; expected a mapping that begins with 'schema: 1'")])
     converter = _Converter(text)
     value = converter.convert(node, "")
-    if converter.findings:
-        raise Findings(path, converter.findings)
     if not isinstance(value, Mapping):
         found = f"expected a mapping at the top, found {describe(value)}"
-        raise Findings(path, [Finding(value.line, value.column, "", found)])
-    return value
+        raise Findings(path, [*converter.findings, Finding(value.line, value.column, "", found)])
+    return Document(value, tuple(converter.findings), frozenset(converter.unread))
 
 
 def describe(value: Value) -> str:
@@ -158,12 +175,13 @@ def _problem(text: str, place: tuple[int, int], error: Any) -> str:
 
 @dataclass
 class _Converter:
-    """Nodes of PyYAML → values; what is wrong gathers in ``findings``."""
+    """Nodes of PyYAML → values; what is wrong gathers in ``findings``, keys without a usable value in ``unread``."""
 
     source: str
     findings: list[Finding] = field(default_factory=list)
+    unread: set[str] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)
-    open: set[int] = field(default_factory=set)
+    depth: int = 0
 
     def convert(self, node: Any, key: str) -> Value:
         is_alias = id(node) in self.seen
@@ -173,17 +191,20 @@ class _Converter:
             self.findings.append(Finding(line, column, key, f"the tag {node.tag} means nothing here; remove it"))
         if node.id == "scalar":
             return self._text(node, is_alias=is_alias)
-        if id(node) in self.open:
-            self.findings.append(Finding(line, column, key, "an alias refers to the collection it stands in"))
+        # Each use would be read again: nine lines of aliases that hold aliases are as long as a library.
+        if is_alias or self.depth == DEEPEST:
+            why = "an alias stands for a collection; write it out" if is_alias else "is nested too deep"
+            self.findings.append(Finding(line, column, key, why))
+            self.unread.add(key)
             return Sequence(line, column, ())
-        self.open.add(id(node))
+        self.depth += 1
         try:
             if node.id == "sequence":
                 items = (self.convert(item, f"{key}[{i}]") for i, item in enumerate(node.value))
                 return Sequence(line, column, tuple(items))
             return Mapping(line, column, dict(self._entries(node, key)))
         finally:
-            self.open.discard(id(node))
+            self.depth -= 1
 
     def _entries(self, node: Any, path: str) -> Iterator[tuple[Text, Value]]:
         first: dict[str, int] = {}
@@ -196,6 +217,7 @@ class _Converter:
             dotted = f"{path}.{name}" if path else name
             if name == "<<":
                 self.findings.append(Finding(line, column, dotted, "merge keys are not supported; write the keys out"))
+                self.unread.add(path)
             elif name in first:
                 self.findings.append(Finding(line, column, dotted, f"is given twice, first on line {first[name]}"))
             else:
