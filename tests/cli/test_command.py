@@ -68,6 +68,17 @@ def test_signal_ends_a_command_with_130_after_its_cleanup(tmp_path: Path, number
     assert (tmp_path / "cleaned").exists()
 
 
+@pytest.mark.parametrize("arguments", [["image", "verify", "x"], ["image", "plan"], ["bump_pin"], ["engine"]])
+def test_interrupt_while_modules_are_loaded_is_told_as_one(
+    tmp_path: Path, repository: Path, arguments: list[str]
+) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path), "IMAGEPINS_PYTHON": sys.executable}
+    command = [str(repository / "tools" / arguments[0]), *arguments[1:]]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, f"{arguments[0]}: interrupted\n")
+
+
 @pytest.mark.parametrize("command", ["image", "bump_pin", "engine"])
 def test_help_loads_no_library_it_does_not_need(repository: Path, command: str) -> None:
     module = {"image": "imagepins.cli.image", "bump_pin": "imagepins.cli.bump", "engine": "imagepins.engine.cli"}[

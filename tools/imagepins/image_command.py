@@ -11,18 +11,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run ``tools/image`` and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] != ["verify"] or WITHOUT_ENGINE.intersection(arguments):
-        return _run(arguments, None)
+        from imagepins.cli.image import main as run
+
+        return run(arguments)
     # Both processes load libraries, work and end: what they would collect on the way is not worth the time.
     gc.disable()
     from imagepins.verify.keeper import Keeper
 
     with Keeper() as keeper:
-        return _run(arguments, keeper)
-
-
-def _run(arguments: Sequence[str], keeper: object) -> int:
-    try:
         from imagepins.cli.image import main as run
-    except KeyboardInterrupt:
-        return 130
-    return run(arguments, keeper)
+
+        return run(arguments, keeper)
