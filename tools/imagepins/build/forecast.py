@@ -14,7 +14,7 @@ from imagepins.columns import aligned
 from imagepins.errors import EngineError
 from imagepins.plan.content import changed_inputs
 from imagepins.plan.destination import Destination
-from imagepins.plan.graph import Node
+from imagepins.plan.graph import Node, incomplete_pins
 from imagepins.registry.answers import Absent, Answer, Present, Unknown
 
 
@@ -22,7 +22,8 @@ from imagepins.registry.answers import Absent, Answer, Present, Unknown
 class Forecast:
     """What a build would do with one target. ``local`` and ``registry`` are present, absent, unknown or not asked.
 
-    ``is_built`` tells whether a build would build it; None where that is not known.
+    ``is_built`` tells whether a build would build it; None where that is not known. ``incomplete`` names pins without
+    an immutable id, for which a build of it would be refused.
     """
 
     node: Node
@@ -34,6 +35,7 @@ class Forecast:
     why: str
     moved: tuple[str, ...]
     last: LastBuild | None
+    incomplete: tuple[str, ...] = ()
 
 
 def forecast(
@@ -51,10 +53,13 @@ def forecast(
     found = Found(local, answers)
     state_before = read_state(state)
     needed = _needed(nodes, wanted, found)
+    by_name = {node.name: node for node in nodes}
     rows = []
     for order, node in enumerate(nodes, 1):
-        moved = _moved(node, local, refs.get(node.name)) if explain and node.name in needed else ()
+        is_needed = node.name in needed
+        moved = _moved(node, local, refs.get(node.name)) if explain and is_needed else ()
         is_open = is_silent or isinstance(answers.get(node.name), Unknown)
+        incomplete = incomplete_pins(node, by_name)
         rows.append(
             Forecast(
                 node,
@@ -62,10 +67,11 @@ def forecast(
                 node.name in wanted,
                 "unknown" if is_silent else "present" if local.built(node) else "absent",
                 _said(answers.get(node.name)),
-                (None if is_open else True) if node.name in needed else False,
-                _why(node, found, is_silent=is_silent) if node.name in needed else "",
+                (None if is_open else True) if is_needed and not incomplete else False,
+                _why(node, found, incomplete, is_silent=is_silent) if is_needed else "",
                 moved,
                 state_before.get(node.name),
+                incomplete,
             )
         )
     return rows
@@ -91,6 +97,7 @@ def forecast_json(rows: Sequence[Forecast]) -> dict[str, Any]:
                 "registry": row.registry,
                 "build": row.is_built,
                 "why": row.why or None,
+                "incomplete": list(row.incomplete),
                 "moved": list(row.moved),
                 "inputs": dict(row.node.inputs),
                 "last": {"seconds": row.last.seconds, "size": row.last.size} if row.last else None,
@@ -114,6 +121,10 @@ def _sum(rows: Sequence[Forecast]) -> str:
     count, unknown = (sum(row.is_built is state for row in rows) for state in (True, None))
     told = [f"{count} of {len(rows)} targets to build"] if count else []
     told += [f"{unknown} of {len(rows)} unknown"] if unknown else []
+    refused = [row for row in rows if row.why and row.incomplete]
+    if refused:
+        pins = ", ".join(dict.fromkeys(pin for row in refused for pin in row.incomplete))
+        told += [f"{len(refused)} of {len(rows)} cannot be built until tools/bump_pin has found {pins}"]
     return ", ".join(told) or "nothing to build"
 
 
@@ -151,10 +162,10 @@ def _needed(nodes: Sequence[Node], wanted: Sequence[str], found: Found) -> set[s
     return {node.name for node in to_build(nodes, wanted, found, push=False, force=False)}
 
 
-def _why(node: Node, found: Found, *, is_silent: bool) -> str:
+def _why(node: Node, found: Found, incomplete: Sequence[str], *, is_silent: bool) -> str:
     answer = found.registry.get(node.name)
-    if unknown := [str(pin.name) for pin in node.target.all_pins.values() if not pin.is_complete]:
-        return f"cannot be built: {', '.join(unknown)} not known yet, see tools/bump_pin"
+    if incomplete:
+        return f"cannot be built: {len(incomplete)} of its pins not known yet"
     if isinstance(answer, Unknown):
         return "nobody knows whether it is there; a build would stop"
     if is_silent:

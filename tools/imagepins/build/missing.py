@@ -6,7 +6,7 @@ from pathlib import Path
 from imagepins.build.choose import Found, refuse_unknown
 from imagepins.build.local import Local
 from imagepins.plan.destination import Destination
-from imagepins.plan.graph import Node, ancestors
+from imagepins.plan.graph import Node, incomplete_pins
 from imagepins.plan.matrix import changed
 from imagepins.plan.since import hashes_at
 from imagepins.registry.answers import Absent
@@ -44,10 +44,8 @@ def buildable(nodes: Sequence[Node], listed: Sequence[Node]) -> tuple[list[Node]
     good: list[Node] = []
     refused: list[str] = []
     for node in listed:
-        family = [node, *ancestors(node, by_name)]
-        pins = {str(pin.name) for each in family for pin in each.target.all_pins.values() if not pin.is_complete}
-        if pins:
-            refused.append(f"{node.name} is left out: {', '.join(sorted(pins))} not known yet, see tools/bump_pin")
+        if pins := incomplete_pins(node, by_name):
+            refused.append(f"{node.name} is left out: {', '.join(pins)} not known yet, see tools/bump_pin")
         else:
             good.append(node)
     return good, refused

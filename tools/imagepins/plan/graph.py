@@ -164,6 +164,13 @@ def ancestors(node: Node, nodes: Mapping[str, Node]) -> Iterator[Node]:
             queue.extend(nodes[name].parents.values())
 
 
+def incomplete_pins(node: Node, by_name: Mapping[str, Node]) -> tuple[str, ...]:
+    """Names of pins without an immutable id that the node or an ancestor holds; with any it cannot be built."""
+    family = [node, *ancestors(node, by_name)]
+    pins = (pin for each in family for pin in each.target.all_pins.values())
+    return tuple(dict.fromkeys(str(pin.name) for pin in pins if not pin.is_complete))
+
+
 def _slugs(names: list[str]) -> dict[str, str]:
     """``image/variant`` → ``image-variant``; a digest is added where two names would give the same."""
     found: dict[str, str] = {}
