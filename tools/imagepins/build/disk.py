@@ -1,12 +1,11 @@
 """Sizes of last builds and free space → an error before a build that cannot fit (actions/runner-images#10237)."""
 
 import json
-import shutil
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from imagepins.build.state import LastBuild
 from imagepins.engine import unixhttp
+from imagepins.engine.dataroot import free_bytes, layers_root
 from imagepins.engine.endpoint import find_endpoint
 from imagepins.errors import BuildFailed
 
@@ -16,8 +15,8 @@ def check_space(names: Iterable[str], state: Mapping[str, LastBuild]) -> None:
     sizes = {name: state[name].size or 0 for name in names if name in state}
     if not any(sizes.values()):
         return
-    root = data_root()
-    free = shutil.disk_usage(root).free if root else None
+    root = local_root()
+    free = free_bytes(root)
     needed = sum(sizes.values())
     if free is not None and free < needed:
         rows = ", ".join(f"{name} {size / 1e9:.1f} GB" for name, size in sizes.items() if size)
@@ -27,14 +26,12 @@ def check_space(names: Iterable[str], state: Mapping[str, LastBuild]) -> None:
         )
 
 
-def data_root() -> Path | None:
-    """Where the local engine keeps its images, or None where that is not on this machine."""
-    endpoint = find_endpoint()
-    if endpoint.socket is None:
-        return None
+def local_root() -> str:
+    """Where the engine keeps its layers, or empty where that is not on this machine or it does not say."""
+    socket = find_endpoint().socket
+    if socket is None:
+        return ""
     try:
-        answer = json.loads(unixhttp.get(endpoint.socket, "/info", timeout=10).body)
+        return layers_root(json.loads(unixhttp.get(socket, "/info", timeout=10).body))
     except (OSError, ValueError):
-        return None
-    path = Path(str(answer.get("DockerRootDir", "")))
-    return path if path.is_absolute() and path.is_dir() else None
+        return ""

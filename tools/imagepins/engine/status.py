@@ -7,6 +7,7 @@ from typing import Any
 
 from imagepins.engine.base import Base, find_base
 from imagepins.engine.client import find_buildx, find_client, version_tuple
+from imagepins.engine.dataroot import free_bytes, has_containerd_store, layers_root
 from imagepins.engine.dockercli import api_mismatch, client_version, info_facts, version_facts
 from imagepins.engine.endpoint import Endpoint, find_endpoint
 from imagepins.engine.origin import BASE_REF
@@ -16,8 +17,6 @@ from imagepins.errors import ImagePinsError
 CHECK_ENGINE = (27, 0)
 """First engine whose BuildKit answers ``build --check``."""
 ENGINE_KINDS = ("not-installed", "not-running", "unreachable", "denied", "silent")
-SYSTEM_CONTAINERD = "/run/containerd/containerd.sock"
-SYSTEM_CONTAINERD_ROOT = "/var/lib/containerd"
 
 
 @dataclass(frozen=True)
@@ -114,31 +113,17 @@ def _status(
 
 
 def _engine(server: Mapping[str, Any], info: Mapping[str, Any], endpoint: Endpoint) -> Engine:
-    driver_status = [tuple(pair) for pair in info.get("DriverStatus") or []]
-    containerd_store = ("driver-type", "io.containerd.snapshotter.v1") in driver_status
-    root = str(info.get("DockerRootDir", ""))
-    if containerd_store and (info.get("Containerd") or {}).get("Address") == SYSTEM_CONTAINERD:
-        # Layers then lie with the system's containerd, which may be on another file system than Docker's own root.
-        root = SYSTEM_CONTAINERD_ROOT
+    root = layers_root(info)
     return Engine(
         version=str(server.get("Version", "")),
         api_version=str(server.get("ApiVersion", "")),
         min_api_version=str(server.get("MinAPIVersion", "")),
         platform=f"{server.get('Os', '')}/{server.get('Arch', '')}",
         storage_driver=str(info.get("Driver", "")),
-        containerd_store=containerd_store,
+        containerd_store=has_containerd_store(info),
         data_root=root,
         free_bytes=free_bytes(root) if endpoint.socket else None,
     )
-
-
-def free_bytes(root: str) -> int | None:
-    """Return the bytes a user can still write below ``root``, or None where that directory cannot be seen."""
-    try:
-        stat = os.statvfs(root)
-    except OSError:
-        return None
-    return stat.f_bavail * stat.f_frsize
 
 
 def _buildx(path: str | None, info: Mapping[str, Any]) -> Program | None:
