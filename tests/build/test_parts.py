@@ -164,9 +164,15 @@ def test_source_date_epoch_of_the_environment_wins(tmp_path: Path, monkeypatch: 
     assert read_source(tmp_path, "pins.yaml").epoch == 123
 
 
+def test_source_date_epoch_that_is_no_number_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(UsageError, match="SOURCE_DATE_EPOCH is 'yesterday'"):
+        read_source(tmp_path, "pins.yaml")
+
+
 def test_room_is_measured_where_the_engine_keeps_its_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "data_root", lambda: tmp_path)
-    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=14 * 10**9))
+    monkeypatch.setattr(disk, "local_root", lambda: str(tmp_path))
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=14 * 10**6, f_frsize=1000))
     state = {"a": LastBuild(1, 60 * 10**9, None), "b": LastBuild(1, None, None)}
     with pytest.raises(BuildFailed, match=r"has 14\.0 GB free, and the last builds took 60\.0 GB \(a 60\.0 GB\)"):
         disk.check_space(["a", "b", "c"], state)

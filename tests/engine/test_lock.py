@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from imagepins.engine.lock import only_one
-from imagepins.errors import EngineError
+from imagepins.errors import UsageError
 
 HOLD = """
 import sys
@@ -51,7 +51,7 @@ def test_lock_of_a_killed_run_is_free(tmp_path: Path, said: list[str]) -> None:
 
 def test_wait_ends_with_an_error(tmp_path: Path, said: list[str]) -> None:
     with hold(tmp_path) as process:
-        expected = pytest.raises(EngineError, match=r"another run has held .* for 0\.2 s; end it and try again")
+        expected = pytest.raises(UsageError, match=r"another run has held .* for 0\.2 s; end it and try again")
         with expected, only_one("x", said.append, directory=tmp_path, timeout=0.2):
             pass
         process.kill()

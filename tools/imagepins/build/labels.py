@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from imagepins.errors import UsageError
 from imagepins.plan import content
 from imagepins.plan.graph import Node
 from imagepins.process import ProcessFailed, run
@@ -16,8 +17,11 @@ CONTENT_HASH = "org.imagepins.content-hash"
 INPUTS = "org.imagepins.inputs"
 TARGET = "org.imagepins.target"
 
-INPUT_PATHS = ("pins.yaml", "images", ":(glob)*.j2")
-"""What images are made from, as git pathspecs below the directory of pins.yaml."""
+INPUT_PATHS = ("images", ":(glob)*.j2")
+"""What images are made from beside pins.yaml, as git pathspecs below its directory."""
+
+_LONGEST_EPOCH = 11
+"""Digits of a time before the year 5138; a calendar ends at 9999."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +36,15 @@ class Source:
 def read_source(root: Path, pins_name: str) -> Source:
     """Ask git about ``root``. Outside a repository revision and URL are empty and the time is 0.
 
-    SOURCE_DATE_EPOCH of the environment wins over the commit's time, as everywhere.
+    SOURCE_DATE_EPOCH of the environment wins over the commit's time, as everywhere. Raises UsageError where that is
+    no count of seconds.
     """
-    paths = (pins_name, *INPUT_PATHS[1:])
+    paths = (pins_name, *INPUT_PATHS)
     commit, _, seconds = _git(root, "log", "-1", "--format=%H %ct", "--", *paths).partition(" ")
     dirty = "-dirty" if commit and _git(root, "status", "--porcelain", "--", *paths) else ""
     epoch = os.environ.get("SOURCE_DATE_EPOCH") or seconds or "0"
+    if not (epoch.isascii() and epoch.isdigit() and len(epoch) <= _LONGEST_EPOCH):
+        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r}; it must be a time in seconds since 1970")
     return Source(_without_user(_git(root, "remote", "get-url", "origin")), commit + dirty, int(epoch))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from imagepins.dirlock import acquire
 from imagepins.engine.progress import Say
-from imagepins.errors import EngineError
+from imagepins.errors import UsageError
 
 WAIT_SECONDS = 900.0
 
@@ -20,14 +20,14 @@ def only_one(name: str, say: Say, *, directory: Path | None = None, timeout: flo
     """Hold the lock ``name``; wait at most ``timeout`` seconds for another run that holds it.
 
     The kernel drops the lock with its holder, however that ends. The file stays: removing it would let two runs hold
-    locks on two files of one name. Raises EngineError when the wait is over.
+    locks on two files of one name. Raises UsageError when the wait is over.
     """
     path = (directory or _directory()) / f"imagepins-{name}-{os.getuid()}.lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         waiting = partial(say, "another run is at it, waiting for it to end")
         if not acquire(descriptor, fcntl.LOCK_EX, timeout, on_wait=waiting):
-            raise EngineError(f"another run has held {path} for {timeout:g} s; end it and try again")
+            raise UsageError(f"another run has held {path} for {timeout:g} s; end it and try again")
         yield
     finally:
         os.close(descriptor)
