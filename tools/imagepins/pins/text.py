@@ -58,6 +58,8 @@ class Mapping:
 Value = Text | Sequence | Mapping
 DEEPEST = 32
 """Levels of collections that are read; a pin file needs seven."""
+ALIAS_LIMIT = 10_000
+"""Values that the aliases of a file may stand for, all together."""
 
 
 @dataclass(frozen=True, order=True)
@@ -116,14 +118,14 @@ def decode(data: bytes, path: str) -> str:
 def parse(text: str, path: str) -> Document:
     """Parse one YAML document whose top level is a mapping.
 
-    Raises Findings for bad syntax, tabs, a second document and an empty document, which leave nothing to judge. The
-    findings of the document are duplicate keys (both lines named), keys that are not scalars, merge keys, explicit
-    tags, aliases of collections and collections nested too deep.
+    Raises Findings for bad syntax, tabs, a second document, an empty document and aliases that stand for too much, which
+    leave nothing to judge. The findings of the document are duplicate keys (both lines named), keys that are not
+    scalars, merge keys, explicit tags, aliases of what they stand in and collections nested too deep.
     """
     node = _compose(text, path)
     if node is None:
         raise Findings(path, [Finding(1, 1, "", "is empty; expected a mapping that begins with 'schema: 1'")])
-    converter = _Converter(text)
+    converter = _Converter(text, path)
     value = converter.convert(node, "")
     if not isinstance(value, Mapping):
         found = f"expected a mapping at the top, found {describe(value)}"
@@ -178,33 +180,40 @@ class _Converter:
     """Nodes of PyYAML → values; what is wrong gathers in ``findings``, keys without a usable value in ``unread``."""
 
     source: str
+    path: str
     findings: list[Finding] = field(default_factory=list)
     unread: set[str] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)
-    depth: int = 0
+    repeated: int = 0
+    open: set[int] = field(default_factory=set)
 
     def convert(self, node: Any, key: str) -> Value:
         is_alias = id(node) in self.seen
         self.seen.add(id(node))
         line, column = _place(node)
+        self.repeated += is_alias
+        if self.repeated > ALIAS_LIMIT:
+            # Aliases of lists of aliases: a file of ten lines can stand for more than any memory holds.
+            finding = Finding(line, column, key, f"aliases repeat more than {ALIAS_LIMIT} values; write them out")
+            raise Findings(self.path, [finding])
         if node.tag.removeprefix("tag:yaml.org,2002:") not in PLAIN_TAGS:
             self.findings.append(Finding(line, column, key, f"the tag {node.tag} means nothing here; remove it"))
         if node.id == "scalar":
             return self._text(node, is_alias=is_alias)
-        # Each use would be read again: nine lines of aliases that hold aliases are as long as a library.
-        if is_alias or self.depth == DEEPEST:
-            why = "an alias stands for a collection; write it out" if is_alias else "is nested too deep"
+        if id(node) in self.open or len(self.open) == DEEPEST:
+            is_loop = id(node) in self.open
+            why = "an alias refers to the collection it stands in" if is_loop else "is nested too deep"
             self.findings.append(Finding(line, column, key, why))
             self.unread.add(key)
             return Sequence(line, column, ())
-        self.depth += 1
+        self.open.add(id(node))
         try:
             if node.id == "sequence":
                 items = (self.convert(item, f"{key}[{i}]") for i, item in enumerate(node.value))
                 return Sequence(line, column, tuple(items))
             return Mapping(line, column, dict(self._entries(node, key)))
         finally:
-            self.depth -= 1
+            self.open.discard(id(node))
 
     def _entries(self, node: Any, path: str) -> Iterator[tuple[Text, Value]]:
         first: dict[str, int] = {}
