@@ -203,3 +203,36 @@ def test_basic_login_is_used_where_the_registry_asks_for_it(
     assert "docker login" in found.reason
     docker_config({"auths": {address: {"auth": login}}})
     assert isinstance(asked(address)[0], Present)
+
+
+@pytest.mark.parametrize("status", [400, 404, 405])
+def test_head_that_is_refused_is_asked_again_as_get(faulty: Faulty, asked: Callable[[str], Any], status: int) -> None:
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        say(request, status if request.command == "HEAD" else 200, MANIFEST)
+
+    found, _ = asked(faulty(answer))
+    assert isinstance(found, Present)
+
+
+@pytest.mark.parametrize(
+    "challenge",
+    [
+        'Basic realm="registry", Bearer realm="{realm}", service="reg"',
+        'Negotiate, Bearer Realm="{realm}",service=reg',
+        'Negotiate YII==, Basic realm="x, Bearer", Bearer service="reg" , realm="{realm}"',
+        'Bearer realm="{realm}"',
+    ],
+)
+def test_login_is_chosen_among_several(faulty: Faulty, asked: Callable[[str], Any], challenge: str) -> None:
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        if request.path.startswith("/token"):
+            assert "service=&" not in request.path
+            say(request, 200, b'{"access_token": "good"}')
+        elif request.headers["Authorization"] == "Bearer good":
+            say(request, 200, MANIFEST)
+        else:
+            offered = challenge.replace("{realm}", f"http://{request.headers['Host']}/token")
+            say(request, 401, b"", **{"WWW-Authenticate": offered})
+
+    found, _ = asked(faulty(answer))
+    assert isinstance(found, Present)

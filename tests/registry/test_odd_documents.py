@@ -55,6 +55,24 @@ def test_odd_document_is_no_image(faulty: Faulty, docker_config: object, documen
         assert isinstance(found, Unknown) or not found
 
 
+@pytest.mark.parametrize(
+    ("content_type", "content"),
+    [
+        ("application/vnd.docker.distribution.manifest.v1+prettyjws", {"schemaVersion": 1, "name": "x"}),
+        ("application/json", {"schemaVersion": 1, "name": "x"}),
+        ("application/json", {"login": "required"}),
+    ],
+)
+def test_document_that_is_no_manifest_gives_no_digest(
+    faulty: Faulty, docker_config: object, content_type: str, content: dict[str, Any]
+) -> None:
+    headers = {"Content-Type": content_type, "Docker-Content-Digest": "sha256:" + "0" * 64}
+    ref = f"{faulty(serving(json.dumps(content).encode(), **headers))}/x:1"
+    with Client(sleep=lambda _: None) as client:
+        assert isinstance(look_up(client, ref), Unknown)
+        assert isinstance(look_up(client, ref, platform="linux/amd64"), Unknown)
+
+
 def test_document_nested_too_deeply_is_unknown(faulty: Faulty, docker_config: object) -> None:
     with Client(sleep=lambda _: None) as client:
         assert isinstance(read_config(client, f"{faulty(serving(b'[' * 200_000))}/x:1"), Unknown)

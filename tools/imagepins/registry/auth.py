@@ -13,6 +13,10 @@ from imagepins.registry.reference import DOCKER_HUB, Reference
 TIMEOUT = (5.0, 20.0)
 """Seconds to connect, and between two bytes."""
 
+_CHALLENGE_PART = re.compile(
+    r'(?P<name>[\w-]+)\s*=\s*(?:"(?P<quoted>[^"]*)"|(?P<value>[^\s,"]*))|(?P<scheme>[A-Za-z][\w-]*)'
+)
+
 
 class NotAuthorised(Exception):
     """The registry or its token service does not accept us; the text says why."""
@@ -24,16 +28,27 @@ def authorisation(session: requests.Session, challenge: str, reference: Referenc
     Raises NotAuthorised, requests.RequestException.
     """
     credentials = _credentials(reference.registry)
-    scheme, _, rest = challenge.partition(" ")
-    if scheme.lower() == "basic":
+    offered = _challenges(challenge)
+    if "bearer" in offered:
+        return f"Bearer {_token(session, offered['bearer'], credentials, reference)}"
+    if "basic" in offered:
         if not credentials:
             raise NotAuthorised(f"{reference.registry} wants a login; run 'docker login {reference.registry}'")
         login = f"{credentials['username']}:{credentials['password']}"
         return f"Basic {base64.b64encode(login.encode()).decode()}"
-    if scheme.lower() != "bearer":
-        raise NotAuthorised(f"{reference.registry} asks for an unknown kind of login ({scheme or 'none'})")
-    fields = dict(re.findall(r'(\w+)="([^"]*)"', rest))
-    return f"Bearer {_token(session, fields, credentials, reference)}"
+    raise NotAuthorised(f"{reference.registry} asks for an unknown kind of login ({', '.join(offered) or 'none'})")
+
+
+def _challenges(header: str) -> dict[str, dict[str, str]]:
+    """Scheme → its parameters, both in lower case; a header may offer several (RFC 9110, 11.6.1)."""
+    found: dict[str, dict[str, str]] = {}
+    for match in _CHALLENGE_PART.finditer(header):
+        if scheme := match["scheme"]:
+            found[scheme.lower()] = {}
+        elif found:
+            fields = found[next(reversed(found))]
+            fields[match["name"].lower()] = match["value"] if match["quoted"] is None else match["quoted"]
+    return found
 
 
 def _token(
@@ -43,7 +58,7 @@ def _token(
     if urlsplit(realm).scheme != "https" and not reference.is_loopback:
         raise NotAuthorised(f"{reference.registry} names a token service without https: {realm}")
     scope = fields.get("scope") or f"repository:{reference.repository}:pull"
-    asked = {"service": fields.get("service", ""), "scope": scope}
+    asked = {**({"service": fields["service"]} if fields.get("service") else {}), "scope": scope}
     if credentials and credentials.get("identity_token"):
         asked |= {
             "grant_type": "refresh_token",

@@ -28,7 +28,6 @@ _ABSENT_CODES = {"MANIFEST_UNKNOWN", "NAME_UNKNOWN", "BLOB_UNKNOWN", "MANIFEST_B
 class Reply:
     """A response, read to its end. Keys of ``headers`` are matched in any case."""
 
-    method: str
     status: int
     reason: str
     headers: Mapping[str, str]
@@ -67,7 +66,10 @@ class Client:
     def ask(
         self, method: str, reference: Reference, path: str, accept: tuple[str, ...] = ()
     ) -> Reply | Absent | Unknown:
-        """Send ``METHOD /v2/REPOSITORY/path``; the reply is one of success."""
+        """Send ``METHOD /v2/REPOSITORY/path``; the reply is one of success.
+
+        A HEAD that is refused is asked again as GET: some registries know none, and only a body tells why.
+        """
         reason = "no answer"
         for attempt in range(TRIES):
             try:
@@ -80,7 +82,8 @@ class Client:
                 if reply.status < 400:
                     return reply
                 if reply.status not in (408, 429) and reply.status < 500:
-                    return self._refusal(reply, reference, path, accept)
+                    is_head = method == "HEAD"
+                    return self.ask("GET", reference, path, accept) if is_head else _refusal(reply, reference, path)
                 reason, wait = f"{reference.registry} answers {reply.status_text}", _pause(reply, attempt)
             if wait > LONGEST_WAIT_SECONDS:
                 return Unknown(f"{reason} and wants {wait:.0f} s of pause")
@@ -111,22 +114,17 @@ class Client:
                 body += part
                 if len(body) > SIZE_LIMIT or time.monotonic() > deadline:
                     raise TooLong(f"more than {SIZE_LIMIT} bytes or {WHOLE_SECONDS:g} s")
-            return Reply(method, answer.status_code, answer.reason or "", answer.headers, bytes(body))
+            return Reply(answer.status_code, answer.reason or "", answer.headers, bytes(body))
 
-    def _refusal(self, reply: Reply, reference: Reference, path: str, accept: tuple[str, ...]) -> Absent | Unknown:
-        """Tell "not there" from "not for you" and from a proxy's error page."""
-        if reply.method == "HEAD" and reply.status == 404:
-            # HEAD carries no body, and only the body tells the registry's own 404 from somebody else's.
-            try:
-                reply = self._send("GET", reference, path, accept)
-            except (NotAuthorised, requests.RequestException) as error:
-                return Unknown(f"{reference.registry} does not answer ({error})")
-        if reply.status == 404 and _error_codes(reply) & _ABSENT_CODES:
-            return Absent(f"{reference.registry} has no {reference.repository} {path.rsplit('/', 1)[-1]}")
-        if reply.status in (401, 403):
-            refused = f"{reference.registry} refuses {reference.repository} ({reply.status_text})"
-            return Unknown(f"{refused}; log in, or it is not there")
-        return Unknown(f"{reference.registry} answers {reply.status_text}, not as a registry does")
+
+def _refusal(reply: Reply, reference: Reference, path: str) -> Absent | Unknown:
+    """Tell "not there" from "not for you" and from a proxy's error page."""
+    if reply.status == 404 and _error_codes(reply) & _ABSENT_CODES:
+        return Absent(f"{reference.registry} has no {reference.repository} {path.rsplit('/', 1)[-1]}")
+    if reply.status in (401, 403):
+        refused = f"{reference.registry} refuses {reference.repository} ({reply.status_text})"
+        return Unknown(f"{refused}; log in, or it is not there")
+    return Unknown(f"{reference.registry} answers {reply.status_text}, not as a registry does")
 
 
 def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:

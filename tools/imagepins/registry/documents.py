@@ -41,6 +41,11 @@ def is_index(document: Mapping[str, Any]) -> bool:
     return document.get("mediaType") in INDEX_TYPES or "manifests" in document
 
 
+def is_manifest(document: Mapping[str, Any]) -> bool:
+    """Whether the document is an index or manifest that its digest names: of OCI, or of Docker's schema 2."""
+    return document.get("mediaType") in INDEX_TYPES + MANIFEST_TYPES or document.get("schemaVersion") == 2
+
+
 def images(index: Mapping[str, Any]) -> Mapping[str, str]:
     """Platform → digest of its manifest. buildx adds attestations, whose platform is ``unknown/unknown``."""
     entries = index.get("manifests")

@@ -13,6 +13,7 @@ from imagepins.registry.documents import (
     images,
     is_digest,
     is_index,
+    is_manifest,
     labels,
     parsed,
 )
@@ -69,9 +70,9 @@ def _head(client: Client, reference: Reference) -> Answer:
     answer = client.ask("HEAD", reference, f"manifests/{reference.wanted}", INDEX_TYPES + MANIFEST_TYPES)
     if isinstance(answer, (Absent, Unknown)):
         return answer
-    media_type = answer.headers.get("Content-Type", "").partition(";")[0]
+    media_type = answer.headers.get("Content-Type", "").partition(";")[0].strip()
     digest = answer.headers.get("Docker-Content-Digest")
-    if digest is None or not is_digest(digest):
+    if digest is None or not is_digest(digest) or media_type not in INDEX_TYPES + MANIFEST_TYPES:
         found = _get(client, reference, reference.wanted)
         if isinstance(found, (Absent, Unknown)):
             return found
@@ -119,7 +120,12 @@ def _get(client: Client, reference: Reference, wanted: str) -> tuple[str, Mappin
         return answer
     digest = wanted if wanted.startswith("sha256:") else digest_of(answer.body)
     document = _checked(answer, digest, reference)
-    return document if isinstance(document, Unknown) else (digest, document)
+    if isinstance(document, Unknown):
+        return document
+    if not is_manifest(document):
+        # A page of a proxy, or a manifest of schema 1, whose digest names no image that could be pulled.
+        return Unknown(f"{reference.registry} sent something else than a manifest or an index for {wanted}")
+    return digest, document
 
 
 def _checked(answer: Reply, digest: str, reference: Reference) -> Mapping[str, Any] | Unknown:
