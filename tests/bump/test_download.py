@@ -23,6 +23,7 @@ class Page:
     content_type: str = "application/gzip"
     length: int | None = None
     location: str | None = None
+    encoding: str | None = None
 
 
 @dataclass
@@ -47,6 +48,8 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
             self.send_response(page.status)
             self.send_header("Content-Type", page.content_type)
             self.send_header("Content-Length", str(len(page.body) if page.length is None else page.length))
+            if page.encoding:
+                self.send_header("Content-Encoding", page.encoding)
             if page.location:
                 self.send_header("Location", page.location)
             self.end_headers()
@@ -128,6 +131,24 @@ def test_redirect_is_followed_and_its_end_is_said(url_pin: Callable[..., Any], w
     web.pages["/mirror/y.tar.gz"] = Page()
     project = url_pin()
     assert f"from {web.url}/mirror/y.tar.gz" in project.run("tool", f"{web.url}/x.tar.gz").out
+
+
+def test_signature_in_the_address_a_redirect_leads_to_is_not_shown(url_pin: Callable[..., Any], web: Web) -> None:
+    web.pages["/x.tar.gz"] = Page(b"", 302, location="/store/x?signature=s3cret")
+    project = url_pin()
+    for page, code in ((Page(), 0), (Page(b"<html>expired</html>"), 3)):
+        web.pages["/store/x?signature=s3cret"] = page
+        ended = project.run("tool", f"{web.url}/x.tar.gz", "--force")
+        assert (ended.code, "s3cret" in ended.out + ended.err) == (code, False)
+        assert f"{web.url}/store/x" in ended.out + ended.err
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "br"])
+def test_what_is_hashed_are_the_bytes_that_are_sent(url_pin: Callable[..., Any], web: Web, encoding: str) -> None:
+    web.pages["/x.tar.gz"] = Page(encoding=encoding)
+    ended = url_pin().run("tool", f"{web.url}/x.tar.gz")
+    assert (ended.code, f"{len(TARBALL)} bytes" in ended.out) == (0, True), ended.err
+    assert sha256(TARBALL) in ended.out
 
 
 def test_redirect_to_an_error_page_is_said_with_its_address(url_pin: Callable[..., Any], web: Web) -> None:

@@ -182,3 +182,22 @@ def test_bytecode_is_kept_in_the_cache_where_none_may_lie_in_the_tree(
         subprocess.run([repository / "tools/image", "schema"], env=env, check=True, capture_output=True)
     kept = list((tmp_path / "cache").glob("imagepins/bytecode/**/tools/imagepins/cli/image.*.pyc"))
     assert len(kept) == (1 if cache == "writable" else 0)
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("https://me:s3cret@h/x: gone", "https://***@h/x: gone"),
+        ("https://s3cret@h/x and http://me:s3cret@h:80/", "https://***@h/x and http://***@h:80/"),
+        ("https://me:s3@cret@h/x", "https://***@h/x"),
+        ("ssh://git:s3cret@h/x", "ssh://git:***@h/x"),
+        ("ssh://git@h/x or git@h:x", "ssh://git@h/x or git@h:x"),
+    ],
+)
+def test_no_error_shows_a_password(told: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    @click.command()
+    def fails() -> None:
+        raise errors.RefError(told)
+
+    run_command(fails, [], name="tool")
+    assert capsys.readouterr().err == f"tool: {shown}\n"

@@ -9,8 +9,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import requests
+from urllib3.exceptions import HTTPError
 
 from imagepins.errors import NetworkError, RefError
+from imagepins.pins.text import masked
 from imagepins.registry.client import innermost
 
 TIMEOUT = (10.0, 30.0)
@@ -35,11 +37,11 @@ _MAGIC: tuple[tuple[str, int, bytes], ...] = (
 
 @dataclass(frozen=True)
 class Download:
-    """What was read: its checksum, its size in bytes, and the address it came from after redirects."""
+    """What was read: its checksum, its size in bytes, and where it came from after redirects, fit to be shown."""
 
     sha256: str
     size: int
-    final_url: str
+    source: str
 
 
 def checksum(url: str, *, sleep: Callable[[float], None] = time.sleep) -> Download:
@@ -52,7 +54,7 @@ def checksum(url: str, *, sleep: Callable[[float], None] = time.sleep) -> Downlo
             sleep(0.5 * 3 ** (attempt - 1))
         try:
             return _read(url)
-        except (requests.RequestException, _Busy) as error:
+        except (requests.RequestException, HTTPError, _Busy) as error:
             reason = innermost(error)
     raise NetworkError(f"{url}: not read after {TRIES} tries ({reason})")
 
@@ -66,7 +68,8 @@ def _read(url: str) -> Download:
         _check_answer(url, answer)
         digest, size, start = hashlib.sha256(), 0, b""
         deadline = time.monotonic() + WHOLE_SECONDS
-        for part in answer.iter_content(1 << 20):
+        # Not iter_content, which unpacks what a server calls encoded: a build stores the bytes that are sent.
+        for part in answer.raw.stream(1 << 20, decode_content=False):
             start = (start + part)[:512] if len(start) < 512 else start
             digest.update(part)
             size += len(part)
@@ -75,27 +78,32 @@ def _read(url: str) -> Download:
         expected = answer.headers.get("Content-Length", "")
         if expected.isdigit() and int(expected) != size:
             raise _Busy(f"the connection ended after {size} of {expected} bytes")
-        _check_content(url, answer.url, start, answer.headers.get("Content-Type", ""))
-        return Download(digest.hexdigest(), size, answer.url)
+        _check_content(url, _source(answer), start, answer.headers.get("Content-Type", ""))
+        return Download(digest.hexdigest(), size, _source(answer))
 
 
 def _check_answer(url: str, answer: requests.Response) -> None:
     status = f"{answer.status_code} {answer.reason}".strip()
     if answer.status_code in (404, 410):
-        raise RefError(f"{url}: is not there ({status} from {answer.url})")
+        raise RefError(f"{url}: is not there ({status} from {_source(answer)})")
     if answer.status_code in (408, 429) or answer.status_code >= 500:
-        raise _Busy(f"{status} from {answer.url}")
+        raise _Busy(f"{status} from {_source(answer)}")
     if answer.status_code in (401, 403):
-        raise NetworkError(f"{url}: may not be read ({status} from {answer.url})")
+        raise NetworkError(f"{url}: may not be read ({status} from {_source(answer)})")
     if answer.status_code != 200:
-        raise RefError(f"{url}: answers {status}, not a file ({answer.url})")
+        raise RefError(f"{url}: answers {status}, not a file ({_source(answer)})")
     if url.startswith("https:") and not answer.url.startswith("https:"):
-        raise RefError(f"{url}: leads to {answer.url}, which is not https")
+        raise RefError(f"{url}: leads to {_source(answer)}, which is not https")
 
 
-def _check_content(url: str, final_url: str, start: bytes, content_type: str) -> None:
+def _source(answer: requests.Response) -> str:
+    """The address of an answer. Hosts lead to one with a signature in its query, by which anybody may read the file."""
+    return masked(answer.url.partition("?")[0])
+
+
+def _check_content(url: str, source: str, start: bytes, content_type: str) -> None:
     name = unquote(urlsplit(url).path).lower()
-    where = f"{url}: what {final_url} sends is"
+    where = f"{url}: what {source} sends is"
     if not start:
         raise RefError(f"{where} empty")
     is_page = content_type.partition(";")[0].strip() in ("text/html", "application/xhtml+xml")

@@ -30,6 +30,6 @@ def propose_url(pin: UrlPin, ref: str | None, options: Options) -> Move:
     changes = [Change("url", url)] if url != pin.url else []
     if found.sha256 != pinned:
         changes.append(Change("sha256", found.sha256, after="url"))
-    notes = (f"{found.size} bytes from {found.final_url}",)
+    notes = (f"{found.size} bytes from {found.source}",)
     old, new = Side(pinned, subject=pin.url), Side(found.sha256, subject=url)
     return Move(pin=pin.name, kind=pin.kind, old=old, new=new, changes=tuple(changes), notes=notes)

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from imagepins.errors import EXIT_INTERRUPTED, ImagePinsError
+from imagepins.pins.text import masked
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -113,7 +114,7 @@ def _tell(error: BaseException, name: str) -> tuple[int, str]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1, ""
         case ImagePinsError():
-            code, message = error.exit_code, str(error)
+            code, message = error.exit_code, masked(str(error))
         case OSError():
             code, message = 1, _words(error)
         case _:

@@ -12,6 +12,7 @@ from threading import Event
 
 from imagepins import process
 from imagepins.errors import NetworkError, RefError
+from imagepins.pins.text import masked
 from imagepins.process import Completed, ProcessFailed
 
 LOOKUP_SECONDS = 60.0
@@ -177,4 +178,4 @@ def last_words(stderr: str) -> str:
     lines = [line for line in lines if not _ADVICE.match(line)] or lines or ["no message"]
     said = [line for line in lines if re.match(r"(fatal|error|remote):", line)]
     told = next((line for line in said if not _TELLS_NOTHING.search(line)), lines[0])
-    return re.sub(r"(://)[^/\s@]*@", r"\1***@", told)
+    return masked(told)

@@ -118,9 +118,9 @@ def decode(data: bytes, path: str) -> str:
 def parse(text: str, path: str) -> Document:
     """Parse one YAML document whose top level is a mapping.
 
-    Raises Findings for bad syntax, tabs, a second document, an empty document and aliases that stand for too much, which
-    leave nothing to judge. The findings of the document are duplicate keys (both lines named), keys that are not
-    scalars, merge keys, explicit tags, aliases of what they stand in and collections nested too deep.
+    Raises Findings for bad syntax, tabs, a second document, an empty document and aliases that stand for too much,
+    which leave nothing to judge. The findings of the document are duplicate keys (both lines named), keys that are
+    not scalars, merge keys, explicit tags, aliases of what they stand in and collections nested too deep.
     """
     node = _compose(text, path)
     if node is None:
@@ -145,8 +145,9 @@ def describe(value: Value) -> str:
 
 
 def masked(text: str) -> str:
-    """``text`` without the user and password a URL in it may carry."""
-    return re.sub(r"(://)[^/@\s]*@", r"\1***@", text)
+    """``text`` without the passwords and tokens that URLs in it may carry; who asks by ssh is no secret."""
+    without_user = re.sub(r"(https?://)[^/\s]*@", r"\1***@", text)
+    return re.sub(r"(://[^/@:\s]*:)[^/\s]*@", r"\1***@", without_user)
 
 
 def _compose(text: str, path: str) -> Any:
