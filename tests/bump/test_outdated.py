@@ -4,8 +4,10 @@ import datetime
 import http.server
 import json
 import re
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +27,7 @@ def statuses(project: Any) -> dict[str, Any]:
         ("refs/keep/c3", "{branch: main}", "behind by 3", ""),
         ("refs/keep/c3", "{tag: v1}", "current", ""),
         ("refs/keep/c2", "{tag: v1}", "behind by 1", "tag v1 was moved"),
-        ("refs/keep/c3", "{branch: nosuch}", "current", "branch nosuch is not there any more"),
+        ("refs/keep/c3", "{branch: nosuch}", "unknown", "branch nosuch is not there any more"),
         ("refs/old8", "{branch: main}", "ahead of what it tracks", "not part of branch main"),
         ("refs/pull/8/head", '{pull: "8", then: main}', "current", ""),
         ("refs/old8", '{pull: "8", then: main}', "behind by 1", "force-pushed"),
@@ -54,6 +56,17 @@ def test_vanished_commit_needs_a_person(pinned: Pinned, upstream: Any) -> None:
     project = pinned()
     project.write_bytes(project.pins.read_bytes().replace(upstream.sha("refs/keep/c1").encode(), b"b" * 40))
     assert statuses(project)["rccl"]["attention"] == ["the pinned commit is gone"]
+
+
+def test_repository_of_sha256_objects_needs_a_person(project: Any, tmp_path: Path) -> None:
+    made = tmp_path / "sha256"
+    subprocess.run(["git", "init", "--quiet", "--initial-branch=main", "--object-format=sha256", made], check=True)
+    subprocess.run(["git", "-C", made, "commit", "--quiet", "--allow-empty", "--message=c"], check=True)
+    project.write(f'  x:\n    git: file://{made}\n    commit: "{"a" * 40}"\n    track: {{branch: main}}\n')
+    status = statuses(project)["x"]
+    assert (status["code"], status["words"]) == (1, "unknown")
+    assert "names commits by SHA-256" in status["attention"][0]
+    assert "names commits by SHA-256" in project.assert_refuses("x").err
 
 
 def test_unknown_pin_and_held_and_overdue_are_told(pinned: Pinned, upstream: Any) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from imagepins.bump.facts import patch_notes
 from imagepins.bump.lookup import GitRequest, look_up_repository
 from imagepins.bump.move import Options
-from imagepins.bump.status import Status, start
+from imagepins.bump.status import Status, failed, start
 from imagepins.errors import ImagePinsError, NetworkError
 from imagepins.gitrepo.cache import Repository, commits_of
 from imagepins.gitrepo.history import Relation, relate
@@ -21,7 +21,7 @@ def git_statuses(url: str, requests: list[GitRequest], options: Options) -> list
     """The status of the pins that come from ``url``."""
     found = look_up_repository(url, {ref for request in requests for ref in request.tracked}, options)
     if isinstance(found, ImagePinsError):
-        return [start(request.pin, unknown=(str(found),)) for request in requests]
+        return [failed(start(request.pin), found) for request in requests]
     return [_git_status(request, found, options) for request in requests]
 
 

@@ -11,8 +11,8 @@ from imagepins.bump.move import Options
 from imagepins.bump.order import is_older
 from imagepins.bump.others import propose_other
 from imagepins.bump.review import days_overdue
-from imagepins.bump.status import Status, start
-from imagepins.errors import ImagePinsError, NetworkError
+from imagepins.bump.status import Status, failed, start
+from imagepins.errors import ImagePinsError
 from imagepins.parallel import parallel
 from imagepins.pins.model import GitPin, ImagePin, Pin, PinSet, UrlPin
 
@@ -46,10 +46,8 @@ def _looked_up(pin: Pin, options: Options) -> Status:
     try:
         # A step back is told here, not refused.
         move = propose_other(pin, None, replace(options, allow_downgrade=True))
-    except NetworkError as error:
-        return replace(status, unknown=(str(error),))
     except ImagePinsError as error:
-        return replace(status, attention=(str(error),))
+        return failed(status, error)
     moved = (f"tag {pin.tag} was moved",) if isinstance(pin, ImagePin) and pin.digest and not move.is_noop else ()
     told = tuple(note for note in move.notes if "the pinned version" in note or "OLDER" in note)
     rest = tuple(note for note in move.notes if note not in told)

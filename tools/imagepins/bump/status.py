@@ -1,9 +1,10 @@
 """How one pin stands to what it tracks, and a table of all."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from imagepins.bump.move import Side, identity, known_id
+from imagepins.errors import ImagePinsError, NetworkError
 from imagepins.pins.model import Pin
 
 
@@ -36,12 +37,19 @@ class Status:
             return (
                 "ahead of what it tracks" if self.kind == "git" else "older there" if self.is_older else "newer there"
             )
-        return "unknown" if self.unknown else "current"
+        return "unknown" if self.unknown or self.latest is None else "current"
 
 
 def start(pin: Pin, *, unknown: tuple[str, ...] = ()) -> Status:
     """The status of a pin of which nothing is known but what stands in the file."""
     return Status(pin.name, pin.kind, known_id(pin), unknown=unknown)
+
+
+def failed(status: Status, error: ImagePinsError) -> Status:
+    """``status`` where looking up ended with ``error``: no answer leaves it unknown, all else needs a person."""
+    if isinstance(error, NetworkError):
+        return replace(status, unknown=(*status.unknown, str(error)))
+    return replace(status, attention=(*status.attention, str(error)))
 
 
 def statuses_as_text(statuses: Iterable[Status]) -> str:

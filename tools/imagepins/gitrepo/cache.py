@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from imagepins.errors import NetworkError
+from imagepins.errors import NetworkError, RefError
 from imagepins.gitrepo.command import FETCH_SECONDS, git, git_remote, last_words
 from imagepins.gitrepo.store import PARTIAL, empty, is_damaged, locked, remove_left_locks, tidy
 from imagepins.gitrepo.store import Repository as Repository
@@ -33,7 +33,7 @@ def fetch_refs(repository: Repository, refs: Iterable[str]) -> None:
     """Bring the history of ``refs`` (full names) into the cache; what the server no longer has is forgotten.
 
     One look-up for all of them: each is asked for as a prefix, so that neither the server's other refs are sent nor
-    a missing one is an error. Raises NetworkError.
+    a missing one is an error. Raises NetworkError, and RefError where the repository's commits are not of our kind.
     """
     wanted = [f"+{ref}*:{_local(ref)}*" for ref in dict.fromkeys(refs)]
     if not wanted or repository.is_offline:
@@ -45,6 +45,8 @@ def fetch_refs(repository: Repository, refs: Iterable[str]) -> None:
             empty(repository)
             reason = fetch(repository, arguments)
         tidy(repository)
+    if reason and "mismatched algorithms" in reason:
+        raise RefError(f"{repository.url}: names commits by SHA-256; pins hold SHA-1 commits, of 40 hex digits, only")
     if reason:
         raise NetworkError(f"{repository.url}: git fetch: {reason}")
 
