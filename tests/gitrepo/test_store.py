@@ -30,6 +30,16 @@ def test_cache_folder_follows_the_xdg_rules() -> None:
     assert cache_root({"XDG_CACHE_HOME": "relative"}) == Path.home() / ".cache/imagepins"
 
 
+def test_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    assert cache_root({"XDG_CACHE_HOME": "/cache"}) == Path("/cache/imagepins")
+    with pytest.raises(UsageError, match="XDG_CACHE_HOME"):
+        cache_root({"PATH": "/bin"})
+
+
 def test_one_repository_under_two_mirrors_has_two_caches(upstream: Any, tmp_path: Path) -> None:
     url = "https://github.com/o/r"
     one = open_repository(url, {url: "file:///a"}, tmp_path)

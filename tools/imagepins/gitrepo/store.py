@@ -59,9 +59,15 @@ class Repository:
 
 
 def cache_root(env: Mapping[str, str] | None = None) -> Path:
-    """The folder all caches live in: XDG_CACHE_HOME/imagepins, by default ~/.cache/imagepins."""
+    """The folder all caches live in: XDG_CACHE_HOME/imagepins, by default ~/.cache/imagepins.
+
+    Raises UsageError for a user without a home, as containers have them.
+    """
     base = (env or os.environ).get("XDG_CACHE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "imagepins"
+    try:
+        return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "imagepins"
+    except RuntimeError as error:
+        raise UsageError("this user has no home directory; name a cache folder by XDG_CACHE_HOME") from error
 
 
 def open_repository(
