@@ -209,3 +209,31 @@ def test_pin_file_outside_the_repository_cannot_be_committed(versioned: Any, tmp
     ended = versioned.run("a", "main", "--commit")
     assert (ended.code, versioned.snapshot()) == (2, before)
     assert "not in the repository" in ended.err
+
+
+def test_what_a_hook_adds_to_the_commit_leaves_no_change_behind(versioned: Any) -> None:
+    install_hook(versioned, "pre-commit", "echo '# tidy' >> pins.yaml; git add pins.yaml")
+    assert versioned.run("a", "main", "--commit").code == 0
+    assert versioned.git("show", "HEAD:pins.yaml").endswith("# tidy")
+    assert versioned.git("status", "--porcelain") == ""
+
+
+def test_pins_that_a_refusing_hook_changed_are_left_and_told(versioned: Any) -> None:
+    install_hook(versioned, "pre-commit", "echo '# tidy' >> pins.yaml; exit 1")
+    ended = versioned.run("a", "main", "--commit")
+    assert (ended.code, "pins.yaml was changed meanwhile, by a hook or somebody" in ended.err) == (1, True)
+    assert versioned.git("status", "--porcelain") == "M images/all/one/Dockerfile\n M pins.yaml"
+
+
+def test_log_is_no_comment_of_the_message_whatever_git_is_told(versioned: Any, upstream: Any) -> None:
+    versioned.git("config", "core.commentChar", "*")
+    versioned.git("config", "commit.cleanup", "strip")
+    versioned.run("a", "main", "--commit")
+    assert f"* {upstream.sha('refs/keep/c2')[:12]} c2" in versioned.git("log", "-1", "--format=%b")
+
+
+def test_repository_that_git_does_not_trust_is_told_with_its_reason(
+    versioned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    assert "dubious ownership" in versioned.assert_refuses("a", "main", "--commit", code=2).err

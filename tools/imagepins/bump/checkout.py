@@ -13,6 +13,7 @@ from imagepins import process
 from imagepins.bump.commit import message
 from imagepins.errors import CheckFailed, ImagePinsError, UsageError
 from imagepins.files import exclusive, replace_all
+from imagepins.gitrepo.command import last_words
 
 if TYPE_CHECKING:
     from imagepins.bump.compose import Proposal
@@ -27,8 +28,10 @@ _LEAVE_OUT = "or leave out --commit and --branch"
 
 def prepare_branch(root: Path, branch: str | None) -> None:
     """Refuse early what would fail after the files are written: no repository, a branch that exists. UsageError."""
-    if _git(root, "rev-parse", "--is-inside-work-tree", check=False).stdout.strip() != "true":
-        raise UsageError(f"{root} is not in a git repository; leave out --commit and --branch")
+    asked = _git(root, "rev-parse", "--is-inside-work-tree", check=False)
+    if asked.stdout.strip() != "true":
+        said = f" ({last_words(asked.stderr)})" if asked.code else ""
+        raise UsageError(f"{root} is not in a git repository that commits can be made in{said}; {_LEAVE_OUT[3:]}")
     for state in ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"):
         found = Path(_git(root, "rev-parse", "--git-path", state).stdout.strip())
         if (root / found).exists():
@@ -76,7 +79,8 @@ def commit_files(pins_path: Path, outcome: "Outcome", branch: str | None) -> str
             _git(root, "switch", "--quiet", "--create", branch)
         _git(root, "add", "--", *paths)
         # --only takes these files and leaves whatever else is staged as it is.
-        arguments = ["commit", "--quiet", "--only", "--file=-", "--", *paths]
+        # No editor has put comments into the message, so no line of it is one.
+        arguments = ["commit", "--quiet", "--only", "--cleanup=whitespace", "--file=-", "--", *paths]
         told = message(outcome.proposal.moves)
         process.run(["git", *arguments], cwd=root, env=_environment(), stdin=told, timeout=COMMIT_SECONDS)
     except BaseException as error:
@@ -87,6 +91,8 @@ def commit_files(pins_path: Path, outcome: "Outcome", branch: str | None) -> str
                 f"not committed: {said}\n{left}; mend that and say the same again, {_LEAVE_OUT}"
             ) from error
         raise
+    # What a hook added to this commit is in it, but not in the index that --only gives back.
+    _git(root, "reset", "--quiet", "--", *paths, check=False)
     return _commit(root)
 
 
@@ -107,7 +113,9 @@ def _undo(pins_path: Path, outcome: "Outcome", head: str, branch: str | None) ->
             _git(root, "branch", "--quiet", "--delete", "--force", branch, check=False)
         _git(root, "reset", "--quiet", "--", *map(str, outcome.written))
     try:
-        return "everything is as it was before" if _put_back(pins_path, outcome) else "the files were changed meanwhile"
+        if _put_back(pins_path, outcome):
+            return "everything is as it was before"
+        return f"{pins_path.name} was changed meanwhile, by a hook or somebody, so the files stay as they are now"
     except (ImagePinsError, OSError) as error:
         return f"the files stay as they are ({error})"
 
