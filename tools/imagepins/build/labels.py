@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +21,6 @@ TARGET = "org.imagepins.target"
 INPUT_PATHS = ("images", ":(glob)*.j2")
 """What images are made from beside pins.yaml, as git pathspecs below its directory."""
 
-_LONGEST_EPOCH = 11
-"""Digits of a time before the year 5138; a calendar ends at 9999."""
-
 
 @dataclass(frozen=True)
 class Source:
@@ -36,15 +34,14 @@ class Source:
 def read_source(root: Path, pins_name: str) -> Source:
     """Ask git about ``root``. Outside a repository revision and URL are empty and the time is 0.
 
-    SOURCE_DATE_EPOCH of the environment wins over the commit's time, as everywhere. Raises UsageError where that is
-    no count of seconds.
+    SOURCE_DATE_EPOCH of the environment wins over the commit's time, as everywhere. Raises UsageError for a wrong one.
     """
     paths = (pins_name, *INPUT_PATHS)
     commit, _, seconds = _git(root, "log", "-1", "--format=%H %ct", "--", *paths).partition(" ")
     dirty = "-dirty" if commit and _git(root, "status", "--porcelain", "--", *paths) else ""
     epoch = os.environ.get("SOURCE_DATE_EPOCH") or seconds or "0"
-    if not (epoch.isascii() and epoch.isdigit() and len(epoch) <= _LONGEST_EPOCH):
-        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r}; it must be a time in seconds since 1970")
+    if not re.fullmatch(r"\d{1,10}", epoch, re.ASCII):
+        raise UsageError(f"SOURCE_DATE_EPOCH={epoch}: expected seconds since 1970; set that or unset it")
     return Source(_without_user(_git(root, "remote", "get-url", "origin")), commit + dirty, int(epoch))
 
 

@@ -15,6 +15,7 @@ from imagepins.build.labels import Source, make_labels
 from imagepins.build.leaks import refuse_leaks
 from imagepins.build.workspace import Workspace
 from imagepins.errors import BuildFailed, EngineError
+from imagepins.plan.arguments import read_args
 from imagepins.plan.bake import BakeTarget, bake_text, differences, read_printed
 from imagepins.plan.destination import Destination
 from imagepins.plan.graph import Node
@@ -81,13 +82,23 @@ def bake_target(node: Node, part: Node, settings: Settings, parents: Mapping[str
         tags=_tags(part, settings),
         output=[settings.output or ("type=registry" if settings.push else "type=docker")],
         labels=make_labels(part, settings.source),
-        args={"SOURCE_DATE_EPOCH": str(settings.source.epoch)},
+        args={"SOURCE_DATE_EPOCH": _epoch(part, settings)},
         contexts={spelled: parents[name] for spelled, name in part.parents.items()},
         secret=[f"id={name},src={settings.secrets[name]}" for name in wanted],
         network=settings.network,
         attest=settings.attest or ("type=provenance,disabled=true",),
         **_caches(part, settings.cache),
     )
+
+
+def _epoch(part: Node, settings: Settings) -> str:
+    """Times in the image: what its Dockerfile says, or else those of the commit.
+
+    Steps that read SOURCE_DATE_EPOCH run again for another value of it. So a Dockerfile that hands it to steps gives it
+    a value of its own, which an argument would override with every commit.
+    """
+    args = read_args(part.dockerfile, str(part.target.dockerfile))
+    return next((arg.value for arg in args if arg.name == "SOURCE_DATE_EPOCH"), str(settings.source.epoch))
 
 
 def _tags(node: Node, settings: Settings) -> list[str]:
