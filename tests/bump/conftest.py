@@ -1,9 +1,12 @@
-"""A small project with a pin file, and the command run on it."""
+"""A small project with a pin file, and the command run on it; a web server that answers as a test says."""
 
+import gzip
+import http.server
 import json
 import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +134,55 @@ def versioned(two: Any) -> Any:
     git("add", "--all")
     git("commit", "--quiet", "--message", "start")
     return two
+
+
+TARBALL = gzip.compress(b"content", mtime=0)
+
+
+@dataclass
+class Web:
+    """A server on the loopback; ``asked`` lists the paths that were asked for.
+
+    ``pages`` holds what it answers for a path, or several answers in turn, each with ``body``, ``status``,
+    ``content_type``, ``length`` (of the header; the connection is closed after the body), ``location``, ``encoding``.
+    """
+
+    url: str
+    pages: dict[str, dict[str, Any] | list[dict[str, Any]]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def page(self, path: str) -> dict[str, Any]:
+        self.asked.append(path)
+        found = self.pages.get(path, {"body": b"gone", "status": 404, "content_type": "text/plain"})
+        return found if isinstance(found, dict) else (found.pop(0) if len(found) > 1 else found[0])
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            page = made.page(self.path)
+            body = page.get("body", TARBALL)
+            self.send_response(page.get("status", 200))
+            headers = {"Content-Encoding": page.get("encoding"), "Location": page.get("location")}
+            headers["Content-Type"] = page.get("content_type", "application/gzip")
+            headers["Content-Length"] = page.get("length", len(body))
+            for name, value in headers.items():
+                if value is not None:
+                    self.send_header(name, str(value))
+            self.end_headers()
+            self.wfile.write(body)
+            self.close_connection = True
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made = Web(f"http://127.0.0.1:{server.server_address[1]}")
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    server.shutdown()
+    thread.join()
+    server.server_close()

@@ -42,6 +42,8 @@ SHA = "1c0ab425abda9d1fd80fa977c253556b14eb140b"
         ("https://github.com/ROCm/rccl/blob/main/src/init.cc#L10", "tree", "main/src/init.cc"),
         ("https://github.com/ROCm/rccl/releases/tag/v1", "tag", "v1"),
         ("https://github.com/ROCm/rccl/pull/7", "pull", "7"),
+        ("https://github.com/ROCm/rccl/pull/7.diff", "pull", "7"),
+        (f"https://github.com/ROCm/rccl/commit/{SHA}.patch", "sha", SHA),
         ("https://github.com/ROCm/rccl/pull/7/files", "pull", "7"),
         (f"https://github.com/ROCm/rccl/pull/7/commits/{SHA}", "sha", SHA),
         ("https://github.com/ROCm/rccl/archive/refs/tags/v1.tar.gz", "tag", "v1"),

@@ -63,7 +63,7 @@ def releases(package: str, indexes: list[str]) -> dict[Version, Release]:
         files = _files(index, package)
         seen = seen or files is not None
         for name, yanked in files or ():
-            if version := _version_of(name):
+            if version := _version_of(name, package):
                 found.setdefault(version, []).append(yanked)
     if not seen:
         raise RefError(f"there is no package '{package}' in {', '.join(map(masked, indexes))}")
@@ -103,20 +103,32 @@ def _files_of_server(url: str) -> list[tuple[str, str | None]] | None:
         if answer.status_code == 404:
             return None
         if answer.ok:
-            return _parse_page(answer.text, answer.headers.get("Content-Type", ""))
+            try:
+                return _parse_page(answer.text, answer.headers.get("Content-Type", ""))
+            except (ValueError, RecursionError) as error:
+                raise NetworkError(f"{masked(url)}: is no page of a package index ({error})") from error
         reason = f"{answer.status_code} {answer.reason}"
     raise NetworkError(f"{masked(url)}: the index does not answer ({masked(reason)})")
 
 
 def _parse_page(text: str, content_type: str) -> list[tuple[str, str | None]]:
+    """Raises ValueError for a page that is not as indexes send them."""
     if "json" in content_type:
-        import json
-
-        document: Any = json.loads(text)
-        return [(each["filename"], _reason(each.get("yanked"))) for each in document.get("files", ())]
+        return _parse_json(text)
     parser = _Links()
     parser.feed(text)
     return parser.files
+
+
+def _parse_json(text: str) -> list[tuple[str, str | None]]:
+    import json
+
+    document: Any = json.loads(text)
+    files = document.get("files") if isinstance(document, dict) else None
+    if not isinstance(files, list):
+        raise ValueError("its JSON lists no files")
+    named = [each for each in files if isinstance(each, dict) and isinstance(each.get("filename"), str)]
+    return [(each["filename"], _reason(each.get("yanked"))) for each in named]
 
 
 class _Links(HTMLParser):
@@ -137,11 +149,13 @@ def _reason(yanked: object) -> str | None:
     return yanked if isinstance(yanked, str) else ""
 
 
-def _version_of(filename: str) -> Version | None:
+def _version_of(filename: str, package: str) -> Version | None:
+    parse = parse_wheel_filename if filename.endswith(".whl") else parse_sdist_filename
     try:
-        return parse_wheel_filename(filename)[1] if filename.endswith(".whl") else parse_sdist_filename(filename)[1]
+        name, version, *_ = parse(filename)
     except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
         return None
+    return version if name == canonicalize_name(package) else None
 
 
 def _pip_settings() -> Mapping[str, str]:

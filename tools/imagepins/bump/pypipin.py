@@ -18,8 +18,9 @@ def propose_pypi(pin: PypiPin, ref: str | None, options: Options) -> Move:
     if options.offline:
         return _offline(pin, ref, old, options)
     known = releases(pin.pypi, [str(pin.index)] if pin.index else configured_indexes())
-    chosen = _newest(known, pin) if ref is None else _exact(known, ref.strip(), pin)
-    text = str(chosen.version) if ref is None else ref.strip().removeprefix("v")
+    typed = None if ref is None else _typed(ref, pin)
+    chosen = _newest(known, pin) if typed is None else _exact(known, typed, pin)
+    text = str(chosen.version) if typed is None else typed
     notes: tuple[str, ...] = (
         () if chosen.yanked is None else (f"version {text} was yanked: {chosen.yanked or 'no reason given'}",)
     )
@@ -60,11 +61,16 @@ def _parsed(text: str) -> Version | None:
         return None
 
 
+def _typed(ref: str, pin: PypiPin) -> str:
+    """The version as it was typed, without the v that tags have. Raises RefError for what is none."""
+    typed = ref.strip()
+    if _parsed(typed) is None:
+        raise RefError(f"'{typed}' is not an exact version of {pin.pypi}")
+    return re.sub(r"^[vV]", "", typed)
+
+
 def _exact(known: Mapping[Version, Release], text: str, pin: PypiPin) -> Release:
-    try:
-        version = Version(text)
-    except InvalidVersion:
-        raise RefError(f"'{text}' is not an exact version of {pin.pypi}") from None
+    version = Version(text)
     if version not in known:
         latest = ", ".join(str(each) for each in sorted(known)[-5:]) or "nothing"
         raise RefError(f"there is no version {text} of {pin.pypi}; the index ends with {latest}")
@@ -74,7 +80,7 @@ def _exact(known: Mapping[Version, Release], text: str, pin: PypiPin) -> Release
 def _offline(pin: PypiPin, ref: str | None, old: Side, options: Options) -> Move:
     if ref is None:
         raise NetworkError("the newest version cannot be looked up offline; name one")
-    text = ref.strip()
+    text = _typed(ref, pin)
     notes = check_order(pin, old.id, text, options)
     changes = (Change("version", text),) if text != pin.version else ()
     unchecked = (f"that version {text} exists (offline)",) if changes else ()

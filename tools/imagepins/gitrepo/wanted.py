@@ -59,7 +59,7 @@ def _from_page(page: re.Match[str], typed: str, repository: str) -> Wanted:
     rest = unquote(page["rest"]).strip("/")
     match page["page"]:
         case "pull" | "pulls" | "merge_requests":
-            return _from_pull_page(rest, typed)
+            return _from_pull_page(_without_format(rest), typed)
         case "archive" | "tarball" | "zipball":
             return _from_name(_archived(rest))
         case "releases/download":
@@ -69,12 +69,17 @@ def _from_page(page: re.Match[str], typed: str, repository: str) -> Wanted:
         case "branch" | "src/branch":
             return Wanted("branch", _checked(rest, typed), typed)
         case "commit" | "src/commit":
-            return _from_name(rest.partition("/")[0])
+            return _from_name(_without_format(rest.partition("/")[0]))
         case _:
             first = rest.partition("/")[0]
             if re.fullmatch(r"[0-9a-fA-F]{40}", first):
                 return Wanted("sha", first.lower(), typed)
             return Wanted("tree", _checked(rest, typed), typed)
+
+
+def _without_format(rest: str) -> str:
+    """The page itself of ``SHA.patch`` and the like."""
+    return re.sub(r"\.(patch|diff)$", "", rest)
 
 
 def _from_pull_page(rest: str, typed: str) -> Wanted:
