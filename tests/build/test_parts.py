@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import subprocess
 from pathlib import Path
 from threading import Event
@@ -49,6 +50,32 @@ def test_a_builder_that_sees_no_local_images_makes_the_parent_from_its_own_cache
     assert outcome.cause is None, outcome.events.final_error
     bake = (project.root / f"build/work/{nodes[1].slug}/bake.json").read_text()
     assert f'"{project.tag("low")}": "target:{nodes[0].slug}"' in bake
+
+
+def test_modes_and_times_of_a_context_depend_on_no_umask_and_no_clock(project: "Project") -> None:
+    project.write({"app": "FROM scratch\nCOPY dir /dir\n"})
+    project.file("app", "dir/sub/f", "f")
+    _, (node,), _ = load_nodes(project.root / "pins.yaml", ())
+    space = Workspace(project.root / "build")
+    before = os.umask(0o077)
+    try:
+        space.write(node, (node,), epoch=1234)
+    finally:
+        os.umask(before)
+    context = space.context(node, node)
+    found = {path.relative_to(context).as_posix(): path.stat() for path in (context, *context.rglob("*"))}
+    modes = {name: (stat.S_IMODE(status.st_mode), status.st_mtime) for name, status in found.items()}
+    folder = (0o755, 1234.0)
+    assert modes == {".": folder, "dir": folder, "dir/sub": folder, "dir/sub/f": (0o644, 1234.0)}
+
+
+def test_a_file_that_changes_after_it_was_hashed_stops_the_build(project: "Project") -> None:
+    project.write({"app": "FROM scratch\nCOPY f /f\n"})
+    project.file("app", "f", "before")
+    _, (node,), _ = load_nodes(project.root / "pins.yaml", ())
+    project.file("app", "f", "behind")
+    with pytest.raises(BuildFailed, match="context/f changed after the build began; start it again"):
+        Workspace(project.root / "build").write(node, (node,), epoch=0)
 
 
 @pytest.mark.engine
@@ -164,10 +191,24 @@ def test_source_date_epoch_of_the_environment_wins(tmp_path: Path, monkeypatch: 
     assert read_source(tmp_path, "pins.yaml").epoch == 123
 
 
-def test_source_date_epoch_that_is_no_number_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
-    with pytest.raises(UsageError, match="SOURCE_DATE_EPOCH is 'yesterday'"):
+@pytest.mark.parametrize("value", ["yesterday", "-1", "1.5", "99999999999999", "\u0663"])
+def test_a_source_date_epoch_that_is_no_time_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", value)
+    with pytest.raises(UsageError, match=f"SOURCE_DATE_EPOCH={value}: expected seconds since 1970"):
         read_source(tmp_path, "pins.yaml")
+
+
+@pytest.mark.parametrize(("arg", "epoch"), [("", "7"), ("ARG SOURCE_DATE_EPOCH=1791494299\n", "1791494299")])
+def test_a_time_that_steps_read_is_not_overridden_with_every_commit(project: "Project", arg: str, epoch: str) -> None:
+    project.write({"app": f"{arg}FROM scratch\nARG SOURCE_DATE_EPOCH\nCOPY f /f\n"})
+    project.file("app", "f", "f")
+    _, (node,), _ = load_nodes(project.root / "pins.yaml", ())
+    settings = Settings(
+        workspace=Workspace(project.root / "build"), source=Source("", "", 7), builder=Builder("", "docker"), secrets={}
+    )
+    assert one.bake_target(node, node, settings, {}).args == {"SOURCE_DATE_EPOCH": epoch}
 
 
 def test_room_is_measured_where_the_engine_keeps_its_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,11 +40,35 @@ def root(tmp_path: Path) -> Path:
         ("dir/*", ["dir/c", "dir/sub/d"]),
         ("link", ["a.txt", "link"]),
         ("l*", ["a.txt", "link"]),
+        ("dir/../a.txt", ["a.txt"]),
+        ("[^a].txt", ["b.txt"]),
+        ("[!a].txt", ["a.txt"]),
+        ("[a-b].t?t", ["a.txt", "b.txt"]),
+        ("*hidden", [".hidden"]),
+        ("\\a.txt", ["a.txt"]),
+        ("*/c", ["dir/c"]),
+        ("**/d", ["dir/sub/d"]),
+        ("dir/**/c", ["dir/c"]),
         (".", [".hidden", "a.txt", "b.txt", "dir/c", "dir/sub/d", "link"]),
     ],
 )
 def test_only_what_a_pattern_takes_is_in_the_context(root: Path, pattern: str, paths: list[str]) -> None:
     assert read(root, pattern) == paths
+
+
+def test_brackets_and_stars_that_are_escaped_stand_for_themselves(root: Path) -> None:
+    for name in ("x*y", "xzy", "[z]", "z"):
+        (root / name).write_text(name)
+    assert read(root, r"x\*y") == ["x*y"]
+    assert read(root, r"\[z\]") == ["[z]"]
+    assert read(root, "[[]z]") == ["[z]"]
+
+
+def test_a_pattern_looks_behind_a_link_to_a_directory_and_never_out_of_the_context(root: Path) -> None:
+    (root / "there").symlink_to("/dir")
+    (root / "out").symlink_to("../../../../../..")
+    assert read(root, "there/?") == ["dir/c", "there"]
+    assert read(root, "out/*.txt") == ["a.txt", "b.txt", "out"]
 
 
 def test_a_pattern_without_match_is_an_error_with_its_line(root: Path) -> None:

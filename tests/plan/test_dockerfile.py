@@ -49,6 +49,15 @@ def test_the_escape_directive_changes_what_continues_a_line() -> None:
     assert [each.rest for each in parsed.instructions] == ["a", "one  two", "c:\\", "x"]
 
 
+def test_an_escape_that_is_escaped_continues_no_line() -> None:
+    parsed = parse("FROM a\nCOPY x /y\\\\\nRUN b\n", "D")
+    assert [each.rest for each in parsed.instructions] == ["a", "x /y\\\\", "b"]
+
+
+def test_a_directive_may_hold_blanks() -> None:
+    assert parse("# check=skip=A, B\n# escape=`\nFROM a\n", "D").directives == (("check", "skip=A, B"), ("escape", "`"))
+
+
 def test_a_directive_below_the_first_comment_is_a_comment() -> None:
     assert parse("# note\n# syntax=evil\nFROM a\n", "D").directives == ()
 
@@ -70,8 +79,21 @@ def test_flags_are_told_from_the_rest() -> None:
         ("# check=error=true\nFROM a\n", "FROM a\n", False),
         ("FROM a\nRUN b\n", "FROM a\nRUN c\n", False),
         ("FROM a\nRUN --network=none b\n", "FROM a\nRUN b\n", False),
+        ("FROM a\nRUN printf 'x\ty'\n", "FROM a\nRUN printf 'x y'\n", False),
+        ("FROM\ta\nRUN\tb\n", "FROM a\nRUN b\n", True),
     ],
-    ids=["comment", "continuation", "line-ends", "case", "in-heredoc", "directive", "command", "flag"],
+    ids=[
+        "comment",
+        "continuation",
+        "line-ends",
+        "case",
+        "in-heredoc",
+        "directive",
+        "command",
+        "flag",
+        "tab-in-quotes",
+        "tab-before",
+    ],
 )
 def test_the_meaning_of_a_file_changes_only_with_what_buildkit_sees(one: str, other: str, *, is_equal: bool) -> None:
     assert (parse(one, "D").meaning == parse(other, "D").meaning) is is_equal

@@ -90,6 +90,11 @@ def test_an_empty_line_follows_each_heredoc(tmp_path: Path) -> None:
     )
 
 
+def test_the_body_of_a_heredoc_stays_as_it_is(tmp_path: Path) -> None:
+    template = 'RUN <<EOF\ncat <<X\n  EOF\nX\nEOF\n\nRUN echo "a <<W b"\nRUN cat <<<W\nCOPY <<B x\nB\n\nUSER x\n'
+    assert rendered(tmp_path, template).split("again.\n")[1] == template
+
+
 @pytest.mark.parametrize("torch", ["2.12.0+rocm7.2", "2.12.0"])
 def test_broken_constraint_is_refused_with_its_reason_and_place(tmp_path: Path, torch: str) -> None:
     source = SOURCE.replace("2.12.0+rocm10.0.0", torch).replace(

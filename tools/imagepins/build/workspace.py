@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from imagepins.errors import BuildFailed
+from imagepins.plan.context import describe
 from imagepins.plan.graph import Node
 
 
@@ -41,7 +43,11 @@ class Workspace:
         return self.root / "work" / node.slug / part.slug / "context"
 
     def write(self, node: Node, parts: Iterable[Node], *, epoch: int) -> None:
-        """Write Dockerfiles and contexts afresh; times become ``epoch``, as COPY carries them into layers."""
+        """Write Dockerfiles and contexts afresh; times become ``epoch``, as COPY carries them into layers.
+
+        Modes of directories do not depend on this user's umask, for the same reason. Raises BuildFailed where a file is
+        not what the content hash was made of: it would give the image another one's name.
+        """
         shutil.rmtree(self.root / "work" / node.slug, ignore_errors=True)
         self.log(node).parent.mkdir(parents=True, exist_ok=True)
         for part in parts:
@@ -54,4 +60,9 @@ class Workspace:
                 shutil.copyfile(part.context_root / each.path, copy, follow_symlinks=False)
                 if not copy.is_symlink():
                     copy.chmod(each.mode)
-                os.utime(copy, (epoch, epoch), follow_symlinks=False)
+                if describe(context, copy) != each:
+                    raise BuildFailed(f"{part.context_root / each.path} changed after the build began; start it again")
+            for path in (context, *context.rglob("*")):
+                if path.is_dir() and not path.is_symlink():
+                    path.chmod(0o755)
+                os.utime(path, (epoch, epoch), follow_symlinks=False)

@@ -8,12 +8,14 @@ it and what it leads to belong to the context. Links below a folder that is copi
 """
 
 import os
+import posixpath
 import re
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from imagepins.errors import PinsError
 from imagepins.plan.stages import Use
@@ -24,6 +26,8 @@ LIMIT_BYTES = 50 * 1024 * 1024
 MAX_LINKS = 40
 """Links followed on the way to one file, as Linux does."""
 
+_SPECIAL = re.compile(r"[*?\[\\]")
+_TOKENS = re.compile(r"\\(.)|\[(\^?)((?:\\.|[^\]\\])+)\]|(\*)|(\?)|(.)", re.DOTALL)
 _IGNORING = (".dockerignore", "Dockerfile.dockerignore")
 
 
@@ -59,7 +63,7 @@ def read_context(root: Path, uses: Iterable[Use], *, dockerfile: str) -> tuple[C
         if not matched:
             raise PinsError(f"{dockerfile}:{use.line}: '{use.name}' matches nothing in {_shown(root)}/")
         chosen.update(matched)
-    files = tuple(_describe(root, path) for path in sorted(chosen))
+    files = tuple(describe(root, path) for path in sorted(chosen))
     total = sum(each.size for each in files)
     if total > LIMIT_BYTES:
         raise PinsError(_too_large(root, files, total, dockerfile))
@@ -67,12 +71,10 @@ def read_context(root: Path, uses: Iterable[Use], *, dockerfile: str) -> tuple[C
 
 
 def _matches(root: Path, use: Use, dockerfile: str) -> Iterator[Path]:
-    pattern = use.name.lstrip("/").removeprefix("./") or "."
-    if ".." in Path(pattern).parts:
+    parts = PurePosixPath(posixpath.normpath(use.name.lstrip("/") or ".")).parts
+    if ".." in parts:
         raise PinsError(f"{dockerfile}:{use.line}: '{use.name}' leaves the build context; put the file below it")
-    # pathlib reads [..] and * as Go's matcher does, but ** crosses directories here and not there.
-    found = root.glob(re.sub(r"\*\*+", "*", pattern)) if re.search(r"[*?\[\\]", pattern) else [root / pattern]
-    for path in found:
+    for path in _glob(root, root, parts):
         links, end = _follow(root, path)
         if end is None or not os.path.lexists(end):
             if links:
@@ -83,6 +85,43 @@ def _matches(root: Path, use: Use, dockerfile: str) -> Iterator[Path]:
             yield from (each for each in end.rglob("*") if each.is_symlink() or not each.is_dir())
         else:
             yield end
+
+
+def _glob(root: Path, directory: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    """Paths below ``directory`` that the parts of a pattern match, as Go's matcher has it: it differs from Python's.
+
+    ``**`` is any directories below, as it is for COPY --parents; without that flag too much is taken, which does no
+    harm.
+    """
+    if not parts:
+        yield directory
+        return
+    first, rest = parts[0], parts[1:]
+    here = _follow(root, directory)[1]
+    if here is None or not here.is_dir():
+        return
+    if not _SPECIAL.search(first):
+        yield from _glob(root, directory / first, rest) if os.path.lexists(here / first) else ()
+        return
+    if first == "**":
+        yield from _glob(root, directory, rest)
+    for name in sorted(path.name for path in here.iterdir()):
+        path = directory / name
+        if first == "**":
+            yield from _glob(root, path, parts) if path.is_dir() and not path.is_symlink() else ()
+        elif _regex(first).fullmatch(name):
+            yield from _glob(root, path, rest)
+
+
+@cache
+def _regex(part: str) -> re.Pattern[str]:
+    """One part of a pattern: ``*``, ``?``, ``[a-z]``, ``[^a]`` and ``\\`` before what stands for itself."""
+    out: list[str] = []
+    for escaped, negation, members, star, question, plain in _TOKENS.findall(part):
+        inside = re.sub(r"\\(.)|([^\w-])", lambda match: re.escape(match[1] or match[2]), members)
+        special = ".*" if star else "." if question else f"[{negation}{inside}]" if members else ""
+        out.append(special or re.escape(escaped or plain))
+    return re.compile("".join(out), re.DOTALL)
 
 
 def _follow(root: Path, path: Path) -> tuple[list[Path], Path | None]:
@@ -108,7 +147,8 @@ def _follow(root: Path, path: Path) -> tuple[list[Path], Path | None]:
     return links, here
 
 
-def _describe(root: Path, path: Path) -> ContextFile:
+def describe(root: Path, path: Path) -> ContextFile:
+    """What ``path`` below ``root`` is now. Raises PinsError for what a build cannot take."""
     status = path.lstat()
     name = path.relative_to(root).as_posix()
     if stat.S_ISLNK(status.st_mode):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from imagepins.errors import PinsError
 
-_DIRECTIVE = re.compile(r"#\s*(?P<name>syntax|escape|check)\s*=\s*(?P<value>\S+)\s*", re.IGNORECASE)
+_DIRECTIVE = re.compile(r"#\s*(?P<name>syntax|escape|check)\s*=\s*(?P<value>\S.*)", re.IGNORECASE)
 # A word of its own, as BuildKit has it: neither "$((a<<b))" nor <<< opens a here-document.
 _HEREDOC = re.compile(r"\d*<<(?P<tabs>-?)(?P<quote>['\"]?)(?P<word>[^\s<'\"]+)(?P=quote)")
 _FLAG = re.compile(r"--(?P<name>[a-z-]+)(?:=(?P<value>\"[^\"]*\"|'[^']*'|\S*))?\s*")
@@ -74,7 +74,7 @@ def parse(text: str, path: str) -> Parsed:
             number += 1
             continue
         logical, after = _logical(lines, number, escape)
-        keyword, _, rest = logical.partition(" ")
+        keyword, rest = [*logical.split(maxsplit=1), ""][:2]
         bodies, after = _bodies(lines, after, logical, path) if keyword.upper() in _WITH_HEREDOC else ((), after)
         flags, rest = _flags(rest.strip())
         found.append(Instruction(keyword.upper(), flags, rest, bodies, number + 1, after))
@@ -101,11 +101,12 @@ def _logical(lines: list[str], number: int, escape: str) -> tuple[str, int]:
         if parts and (not line.strip() or line.lstrip().startswith("#")):
             continue
         body = line.rstrip()
-        if not body.endswith(escape):
+        # Two of them are one that stands for itself.
+        if not body.endswith(escape) or body.endswith(escape * 2):
             parts.append(line.strip() if not parts else line.rstrip())
             break
         parts.append(body[: -len(escape)])
-    return re.sub(r"\t", " ", "".join(parts).strip()), number
+    return "".join(parts).strip(), number
 
 
 def _bodies(lines: list[str], number: int, logical: str, path: str) -> tuple[tuple[str, ...], int]:

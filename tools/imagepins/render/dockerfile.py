@@ -1,7 +1,7 @@
 """Target → text of its Dockerfile, with header, ARG lines and exactly one newline at the end."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from jinja2 import Environment
 
 from imagepins.errors import CheckFailed, PinsError
 from imagepins.pins.model import Pin, PinSet, Target, UrlPin
+from imagepins.plan.dockerfile import parse
 from imagepins.render.environment import dquote, environment, render
 from imagepins.render.page import render_page
 from imagepins.render.workflows import render_workflows
@@ -16,9 +17,6 @@ from imagepins.render.workflows import render_workflows
 DIRECTIVE = re.compile(r"#\s*(?:syntax|escape|check)\s*=\s*\S.*", re.IGNORECASE)
 RECIPES = "images/_recipes/"
 """Where the recipes of components lie. An image that is made of them must have one for each of its pins."""
-
-# A heredoc's last line: what is on it alone was opened by `<<WORD` before.
-HEREDOC = re.compile(r"<<-?(?P<quote>['\"]?)(?P<word>[A-Za-z_][A-Za-z0-9_]*)(?P=quote)")
 
 _NAME = re.compile(r"\b[A-Z][A-Z0-9_]*\b")
 
@@ -144,20 +142,14 @@ def _finish(text: str, target: Target) -> str:
         f"# Generated from pins.yaml and {target.template} by 'tools/image render'. Do not edit:",
         "# change those and render again.",
     ]
-    return "\n".join([*lines[:count], *header, *_separate_heredocs(lines[count:])]).rstrip("\n") + "\n"
+    whole = [*lines[:count], *header, *lines[count:]]
+    return "\n".join(_separate_heredocs(whole, target.dockerfile)).rstrip("\n") + "\n"
 
 
-def _separate_heredocs(lines: list[str]) -> list[str]:
+def _separate_heredocs(lines: list[str], path: str) -> Iterator[str]:
     """An empty line after each heredoc (hadolint cannot read on without one, hadolint/hadolint#960)."""
-    out: list[str] = []
-    ends: list[str] = []
-    for number, line in enumerate(lines):
-        out.append(line)
-        if ends:
-            if line.strip() == ends[0]:
-                ends.pop(0)
-                following = lines[number + 1] if number + 1 < len(lines) else ""
-                out.extend([""] if not ends and following.strip() else [])
-        elif not line.lstrip().startswith("#"):
-            ends = [match["word"] for match in HEREDOC.finditer(line)]
-    return out
+    ends = {each.end for each in parse("\n".join(lines), path).instructions if each.bodies}
+    for number, line in enumerate(lines, start=1):
+        yield line
+        if number in ends and number < len(lines) and lines[number].strip():
+            yield ""
