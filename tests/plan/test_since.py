@@ -1,5 +1,6 @@
 """Content hashes as they were at a commit."""
 
+import os
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,50 @@ def test_a_project_below_the_root_of_its_repository_is_found(project: "Project")
     subprocess.run(["git", "add", project.root.name], cwd=project.root.parent, check=True)
     subprocess.run(["git", "commit", "-qm", "one"], cwd=project.root.parent, check=True)
     assert hashes_at(project.root, "pins.yaml", "HEAD") == project.hashes()
+
+
+def test_a_commit_before_the_projects_directory_knows_nothing(project: "Project") -> None:
+    (project.root.parent / "other").write_text("x")
+    for argv in (["init", "-q"], ["add", "other"], ["commit", "-qm", "one"]):
+        subprocess.run(["git", *argv], cwd=project.root.parent, check=True)
+    assert hashes_at(project.root, "pins.yaml", "HEAD") is None
+
+
+def test_files_are_compared_as_a_checkout_writes_them(project: "Project") -> None:
+    project.write(".gitattributes", "*.j2 export-ignore\nimages/low/context/files/a text eol=crlf\n")
+    project.write("images/low/context/files/a", "a\r\n")
+    (project.root / "images/low/context/files").joinpath(os.fsdecode(b"\xff")).write_text("no UTF-8")
+    commit(project, "one")
+    subprocess.run(["git", "rm", "-q", "--cached", "low.j2"], cwd=project.root, check=True)
+    assert hashes_at(project.root, "pins.yaml", "HEAD") == project.hashes()
+    staged = subprocess.run(
+        ["git", "diff", "--cached", "--name-only"], cwd=project.root, check=True, capture_output=True
+    )
+    assert staged.stdout == b"low.j2\n"
+
+
+def test_files_left_out_of_a_sparse_checkout_count(project: "Project") -> None:
+    commit(project, "one")
+    now = project.hashes()
+    subprocess.run(["git", "sparse-checkout", "set", "--no-cone", "/*.j2"], cwd=project.root, check=True)
+    assert hashes_at(project.root, "pins.yaml", "HEAD") == now
+
+
+def test_pins_that_broke_their_own_constraints_know_nothing(project: "Project") -> None:
+    text = (project.root / "pins.yaml").read_text()
+    project.write("pins.yaml", f"{text}constraints:\n  - {{require: tool > 1, reason: a test}}\n")
+    commit(project, "one")
+    project.write("pins.yaml", text)
+    assert hashes_at(project.root, "pins.yaml", "HEAD") is None
+
+
+def test_a_repository_that_git_does_not_trust_is_told_in_its_words(
+    project: "Project", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(project, "one")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with pytest.raises(RefError, match="detected dubious ownership in repository"):
+        hashes_at(project.root, "pins.yaml", "HEAD")
 
 
 def test_a_commit_without_pins_or_with_pins_that_cannot_be_read_knows_nothing(project: "Project") -> None:

@@ -1,10 +1,10 @@
 """Revision of the repository → content hashes of all targets as they were there."""
 
-import tarfile
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from imagepins.errors import PinsError, RefError
+from imagepins.errors import CheckFailed, PinsError, RefError
 from imagepins.plan.graph import make_graph
 from imagepins.process import ProcessFailed, run
 
@@ -19,14 +19,14 @@ def hashes_at(root: Path, pins_name: str, revision: str) -> dict[str, str] | Non
 
     commit = _commit(root, revision)
     with TemporaryDirectory(prefix="imagepins-") as directory:
-        there = Path(directory)
-        if not _extract(root, commit, there) or not (there / pins_name).is_file():
+        there = Path(directory) / "tree"
+        if not _check_out(root, commit, Path(directory), there) or not (there / pins_name).is_file():
             return None
         try:
             pinset = load(there / pins_name)
             targets = tuple(pinset.targets.values())
             nodes = make_graph(pinset, there, targets, lambda some: render_all(pinset, there, some))
-        except PinsError:
+        except (PinsError, CheckFailed):
             return None
     return {node.name: node.content for node in nodes}
 
@@ -44,31 +44,30 @@ def _commit(root: Path, revision: str) -> str:
             f"{revision}^{{commit}}",
         ]
         return run(argv, timeout=20).stdout.strip()
-    except ProcessFailed:
-        hint = "; a shallow clone lacks older commits (fetch-depth: 0)"
-        raise RefError(f"--since {revision}: git knows no such commit in {root}{hint}") from None
+    except ProcessFailed as error:
+        said = error.output.strip().splitlines()[:1]
+        # With --quiet git is silent about a commit it does not know, and nothing else.
+        reason = (
+            said[0]
+            if said
+            else f"git knows no such commit in {root}; a shallow clone lacks older commits (fetch-depth: 0)"
+        )
+        raise RefError(f"--since {revision}: {reason}") from None
 
 
-def _extract(root: Path, commit: str, into: Path) -> bool:
-    """Write the tree of ``commit`` below ``root`` to ``into``; git archive keeps modes and links."""
-    archive = into.parent / f"{into.name}.tar"
-    try:
-        run(["git", "-C", str(root), "archive", "--format=tar", f"--output={archive}", commit], timeout=120)
-        with tarfile.open(archive) as tree:
-            tree.extractall(into, filter=_keep)  # noqa: S202 - the filter is Python's own, but for links
-    except ProcessFailed:
-        # git refuses where the directory of pins.yaml did not exist at that commit.
+def _check_out(root: Path, commit: str, scratch: Path, into: Path) -> bool:
+    """Write what stands below ``root`` at ``commit`` as a checkout would, into ``into``; False where nothing does.
+
+    Line ends and filters are those of a checkout, so that hashes compare; ``git archive`` would leave out what is
+    marked export-ignore. ``scratch`` holds an index of its own, as the repository's is not ours.
+    """
+    env = {**os.environ, "GIT_INDEX_FILE": str(scratch / "index")}
+    git = ["git", "-C", str(root)]
+    below = run([*git, "rev-parse", "--show-prefix"], timeout=20).stdout.strip()
+    prefix = [f"--prefix={below}"] if below else []
+    if run([*git, "read-tree", *prefix, f"{commit}:{below}"], env=env, timeout=120, check=False).code != 0:
         return False
-    finally:
-        archive.unlink(missing_ok=True)
+    argv = ["checkout-index", "--all", "--quiet", "--ignore-skip-worktree-bits", f"--prefix={scratch}/all/"]
+    run([*git, *argv], env=env, timeout=300)
+    (scratch / "all" / below).rename(into)
     return True
-
-
-def _keep(member: tarfile.TarInfo, directory: str) -> tarfile.TarInfo | None:
-    """Links that lead out of the tree are kept, as hashes count where they lead; nothing is written through them."""
-    try:
-        return tarfile.data_filter(member, directory)
-    except (tarfile.AbsoluteLinkError, tarfile.LinkOutsideDestinationError):
-        if not member.issym():
-            raise
-        return member
