@@ -85,7 +85,8 @@ def test_results_of_jobs_have_names_that_no_two_targets_share(repository: Path) 
     building = read(repository / ".github/workflows/build-images.yml")
     (upload,) = [step["with"] for step in steps(building) if "upload-artifact" in step.get("uses", "")]
     # a/b-c and a-b/c would share IMAGE-VARIANT; slugs are made unique.
-    assert upload["name"] == "results-${{ matrix.slug }}"
+    # And a job that is run again is of the same run.
+    assert upload["name"] == "results-${{ matrix.slug }}-${{ github.run_attempt }}"
 
 
 def test_one_image_that_fails_cancels_no_other_and_turns_the_gate_red(repository: Path) -> None:
