@@ -1,4 +1,3 @@
-import json
 import os
 import re
 from collections.abc import Callable
@@ -334,54 +333,6 @@ def test_images_that_differ_or_did_not_verify_are_said(compare: Run, write: Writ
     assert "img:2.30.7 was not" not in out
 
 
-INTERFERENCE = {"M": 1024, "direction": "h2d", "blocks": 256}
-HIDDEN = {"median": 3.7, "mean": 46.2, "p99": 455.0}
-CALM = {"median": 1.0, "mean": 1.4, "p99": 4.0}
-
-
-def test_interference_calls_out_a_median_that_hides_mean_and_p99(compare: Run, write: Write) -> None:
-    base = write("cu.jsonl", {**INTERFERENCE, "slowdown_percent": HIDDEN})
-    other = write("sdma.jsonl", {**INTERFERENCE, "slowdown_percent": CALM})
-    result = compare(base, other)
-    assert result.code == 0
-    assert "cu, M 1024, h2d, 256 blocks: +3.7 % median looks fine; +46.2 % mean and +455 % p99 do not" in result.out
-    assert "sdma, M 1024" not in result.out
-
-
-def test_interference_rows_may_hold_both_sides_or_latencies(compare: Run, write: Write) -> None:
-    alone, slow = {"median": 10.0, "mean": 10.0, "p99": 20.0}, {"median": 10.37, "mean": 14.62, "p99": 111.0}
-    row = {**INTERFERENCE, "baseline": {"alone_ms": alone, "with_copies_ms": slow}, "candidate": CALM}
-    (found,) = compare(write("both.jsonl", row), "--json").json()["rows"]
-    assert found["base"] == pytest.approx(HIDDEN)
-    assert found["candidate"] == pytest.approx(CALM)
-
-
-def test_interference_rows_of_one_side_and_broken_rows_are_said(compare: Run, write: Write) -> None:
-    base = write("a.jsonl", {**INTERFERENCE, "slowdown_percent": CALM}, {**INTERFERENCE, "slowdown_percent": None})
-    rows = [{**INTERFERENCE, "blocks": blocks, "slowdown_percent": CALM} for blocks in (256, 64)]
-    out = compare(base, write("b.jsonl", *rows)).out
-    assert "M 1024, h2d, 64 blocks: measured on one side only" in out
-    assert f"{base}:2: row has neither" in out
-
-
-def test_interference_without_a_row_of_both_sides_is_refused(compare: Run, write: Write, sglang_record: Record) -> None:
-    rows = write("rows.jsonl", {**INTERFERENCE, "slowdown_percent": CALM})
-    for argv in ([rows], [rows, write("runs.jsonl", sglang_record())]):
-        result = compare(*argv, "--fail-if", "p99 > 50%")
-        assert (result.code, result.out) == (2, "")
-        assert "no row was measured on both sides" in result.err
-
-
-def test_interference_reads_every_file_of_a_folder(compare: Run, write: Write) -> None:
-    files = [
-        write(f"{side}/{blocks}.jsonl", {**INTERFERENCE, "blocks": blocks, "slowdown_percent": CALM})
-        for side in ("base", "other")
-        for blocks in (256, 64)
-    ]
-    found = compare(files[0].parent, files[-1].parent, "--json").json()
-    assert [row["blocks"] for row in found["rows"]] == ["256", "64"]
-
-
 def test_a_pipe_is_read_as_a_file_is(compare: Run, story: Story) -> None:
     reader, writer = os.pipe()
     with os.fdopen(writer, "w") as pipe:
@@ -391,13 +342,37 @@ def test_a_pipe_is_read_as_a_file_is(compare: Run, story: Story) -> None:
     assert changes(result.out) == ["+5.2 %", "+1.1 %", "-7.6 %", "-9.3 %", "-22.2 %"]
 
 
-@pytest.mark.parametrize(("limit", "code"), [("p99 > 50%", 0), ("p99 > 3%", 1), ("p99_itl_ms > 3%", 2)])
-def test_fail_if_judges_the_slowdown_of_the_candidate(limit: str, code: int, compare: Run, write: Write) -> None:
-    row = {**INTERFERENCE, "baseline": HIDDEN, "candidate": CALM}
-    assert compare(write("both.jsonl", row), "--fail-if", limit).code == code
+NOTHING = {
+    "total_token_throughput": 0.0,
+    "output_throughput": 0.0,
+    "median_ttft_ms": 0.0,
+    "median_tpot_ms": 0.0,
+    "median_itl_ms": 0.0,
+    "p99_itl_ms": 0.0,
+}
 
 
-def test_options_that_do_not_apply_to_interference_are_refused(compare: Run, write: Write) -> None:
-    result = compare(write("both.jsonl", {**INTERFERENCE, "baseline": HIDDEN, "candidate": CALM}), "--warmup", "1")
-    assert result.code == 2
-    assert json.dumps(result.out) == '""'
+@pytest.mark.parametrize("limit", ["p99_itl_ms > +5%", "p99_itl_ms > 100", "total_throughput < -5%"])
+def test_a_run_without_a_completed_request_is_no_better_one(
+    limit: str, compare: Run, write: Write, vllm_record: Record
+) -> None:
+    base = write("base.json", vllm_record())
+    failed = write(
+        "failed.json", vllm_record(completed=0, total_token_throughput=0.0, output_throughput=0.0, **NOTHING)
+    )
+
+    refused, forced = (compare(base, failed, "--fail-if", limit, *more) for more in ((), ("--force",)))
+
+    assert (refused.code, forced.code) == (2, 1)
+    assert "completed differs" in refused.err
+    assert "of no completed request" in forced.err
+    assert "better" not in forced.out.replace("is better", "")
+
+
+def test_a_latency_of_zero_is_not_a_better_one(compare: Run, write: Write, sglang_record: Record) -> None:
+    sides = [write("base.jsonl", sglang_record()), write("one-token.jsonl", sglang_record(p99_itl_ms=0.0))]
+
+    result = compare(*sides, "--fail-if", "p99_itl_ms > +5%")
+
+    assert result.code == 1
+    assert "one-token.jsonl:1 records p99_itl_ms as 0, the time of nothing" in result.err

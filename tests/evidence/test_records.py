@@ -90,3 +90,18 @@ def test_a_figure_that_is_no_measurement_is_missing_with_the_reason(value: objec
     (run,) = parse_runs(json.dumps(sglang_record(p99_itl_ms=value)), file="a.jsonl").runs
     assert "p99_itl_ms" not in run.metrics
     assert run.missing["p99_itl_ms"].startswith("a.jsonl:1 records p99_itl_ms as ")
+
+
+def test_a_figure_that_stands_in_a_record_twice_is_no_measurement(sglang_record: Record) -> None:
+    good = json.dumps(sglang_record())
+    twice = good[:-1] + ', "p99_itl_ms": 1.0}'
+
+    parsed = parse_runs(f"{twice}\n{good}\n", file="a.jsonl")
+
+    assert [run.line for run in parsed.runs] == [2]
+    assert parsed.flaws[0].startswith("a.jsonl:1: not JSON ('p99_itl_ms' stands in it twice): ")
+
+
+def test_a_spread_of_zero_is_a_measurement(sglang_record: Record) -> None:
+    (run,) = parse_runs(json.dumps(sglang_record(std_itl_ms=0.0)), file="a.jsonl").runs
+    assert run.metrics["std_itl_ms"] == 0.0

@@ -13,6 +13,7 @@ from typing import Any
 
 from imagepins.errors import UsageError
 from imagepins.evidence.figures.comparison import signed
+from imagepins.evidence.figures.load import normal_value, show_value
 from imagepins.evidence.figures.records import iter_objects
 from imagepins.evidence.figures.sides import Source
 from imagepins.markup import inert, markdown_table
@@ -140,7 +141,9 @@ def _three(value: object) -> Slowdown | None:
 
 
 def _key(item: Mapping[str, Any]) -> Key:
-    return str(item.get("M", item.get("columns", "-"))), str(item.get("direction", "-")), str(item.get("blocks", "-"))
+    parts = (item.get("M", item.get("columns", "-")), item.get("direction", "-"), item.get("blocks", "-"))
+    columns, direction, blocks = (show_value(normal_value(part)).lower() for part in parts)
+    return columns, direction, blocks
 
 
 def _mean(values: Sequence[Slowdown]) -> Slowdown:

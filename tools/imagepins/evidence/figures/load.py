@@ -62,10 +62,11 @@ def load_of(run: Run) -> Load:
     for name, spellings in _FIELDS.items():
         found = [value for spelling in spellings if (value := _look_up(run.fields, spelling)) is not _ABSENT]
         if found:
-            load[name] = _normal(found[0])
+            load[name] = normal_value(found[0])
     completed = _number(run.fields.get("completed"))
-    if completed > 0:
+    if completed > 0 or run.fields.get("completed") == 0:
         load["completed"] = completed
+    if completed > 0:
         for name, key in (("input", "total_input_tokens"), ("output", "total_output_tokens")):
             if (total := _number(run.fields.get(key))) > 0:
                 load[f"mean {name} tokens per request"] = total / completed
@@ -123,7 +124,7 @@ def _look_up(fields: Mapping[str, object], spelling: str) -> object:
     return value
 
 
-def _normal(value: object) -> Value:
+def normal_value(value: object) -> Value:
     """5 and 5.0 are one load, and so are vLLM's "inf" and SGLang's Infinity."""
     if value is None:
         return "null"

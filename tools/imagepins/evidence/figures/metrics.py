@@ -41,6 +41,11 @@ class Metric:
         return f"{self.title} ({self.unit})"
 
     @property
+    def is_duration(self) -> bool:
+        """Whether it is a time, which something that happened cannot take none of; a spread may be none."""
+        return self.key.endswith("_ms") and not self.key.startswith("std_")
+
+    @property
     def direction(self) -> str:
         return "higher is better" if self.higher_is_better else "lower is better"
 

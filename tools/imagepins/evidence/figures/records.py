@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from imagepins.evidence.figures.metrics import find_metric
+from imagepins.evidence.figures.metrics import Metric, find_metric
 
 SMALLEST, LARGEST = 1e-9, 1e15
 """No token rate and no latency in milliseconds is beyond these; such values would only overflow the statistics."""
@@ -66,7 +66,7 @@ def parse_runs(text: str, *, file: str) -> Parsed:
 
 def iter_objects(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
     """Each JSON object in ``text`` with the line it begins on, or a message in its place where the text is broken."""
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(object_pairs_hook=_unique)
     text = text.removeprefix("\ufeff")
     at, line = 0, 1
     while at < len(text):
@@ -84,6 +84,15 @@ def iter_objects(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
             for one in item if isinstance(item, list) else [item]:
                 yield line, one if isinstance(one, dict) else f"not an object: {json.dumps(one)[:60]}"
         line += text.count("\n", start, at)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; raises ValueError where a name stands in it twice, as nobody can tell which value was measured."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} stands in it twice")
+    return found
 
 
 def _skip_blanks(text: str, at: int) -> int:
@@ -104,7 +113,7 @@ def _run(fields: dict[str, Any], *, file: str, line: int) -> Run:
     for name, value in fields.items():
         if not (metric := find_metric(name)) or metric.key in metrics:
             continue
-        if reason := _unusable(value):
+        if reason := _unusable(value) or _of_nothing(metric, value, fields):
             missing[metric.key] = f"{file}:{line} records {name} as {reason}"
         else:
             metrics[metric.key] = float(value)
@@ -114,6 +123,15 @@ def _run(fields: dict[str, Any], *, file: str, line: int) -> Run:
         metrics["total_throughput"] = metrics["input_throughput"] + metrics["output_throughput"]
         derived = frozenset({"total_throughput"})
     return Run(file, line, fields, metrics, missing, derived)
+
+
+def _of_nothing(metric: Metric, value: object, fields: Mapping[str, Any]) -> str | None:
+    """Why a number measures nothing: what is written where no request, or no second token, ever came."""
+    if not isinstance(fields.get("completed"), bool) and fields.get("completed") == 0:
+        return f"{value} of no completed request"
+    if value == 0 and metric.is_duration:
+        return "0, the time of nothing"
+    return None
 
 
 def _unusable(value: object) -> str | None:
