@@ -6,7 +6,6 @@ blocking call of a library does not (docker/docker-py#3155).
 
 import json
 import os
-import socket
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from pathlib import Path
 from imagepins.engine.endpoint import find_endpoint
 from imagepins.errors import CheckFailed, EngineError, ImagePinsError
 from imagepins.process import Completed, ProcessFailed, run
+from imagepins.verify.leftovers import HOST_LABEL, RUN_LABEL, is_alive, marks_of, process_space
 
 LABEL = "org.imagepins.bench"
 _ASK_SECONDS = 30.0
@@ -74,6 +74,15 @@ def exit_code(name: str) -> int | None:
     return None if state["Running"] else int(state["ExitCode"])
 
 
+def ended(name: str, *, within: float) -> int | None:
+    """Exit code of the container's own program, if it has ended or ends within so many seconds."""
+    try:
+        told = run(["docker", "wait", name], timeout=within, check=False).stdout.strip()
+    except ProcessFailed:
+        return None
+    return int(told) if told.isdigit() else None
+
+
 def last_lines(name: str, *, count: int = 20) -> str:
     """The last lines the container's program wrote to both of its outputs."""
     done = run(["docker", "logs", "--tail", str(count), name], timeout=_ASK_SECONDS, check=False)
@@ -96,9 +105,10 @@ def read_file(name: str, path: str, *, into: Path) -> bytes | None:
 
 def sweep() -> list[str]:
     """Remove what a killed run on this machine left behind; the names of the containers removed."""
-    form = f'{{{{.Names}}}} {{{{.Label "{LABEL}"}}}}'
+    form = "\t".join(["{{.Names}}", *(f'{{{{.Label "{label}"}}}}' for label in (RUN_LABEL, HOST_LABEL))])
     listed = _docker(["ps", "--all", "--filter", f"label={LABEL}", "--format", form]).stdout
-    left = [line.split()[0] for line in listed.splitlines() if _is_dead(line.split()[-1])]
+    rows = [line.split("\t") for line in listed.splitlines()]
+    left = [name for name, mark, space in rows if space == process_space() and not is_alive(mark)]
     for name in left:
         remove(name)
     return left
@@ -115,7 +125,8 @@ def _start(image: str, name: str) -> None:
 
 def _create_argv(setup: Setup, name: str) -> list[str]:
     argv = ["create", "--pull", "never", "--name", name]
-    argv += ["--label", f"{LABEL}={socket.gethostname()}:{os.getpid()}"]
+    for key, value in {LABEL: "", **marks_of(os.getpid())}.items():
+        argv += ["--label", f"{key}={value}"]
     argv += ["--network", setup.network, "--entrypoint", setup.command[0]]
     for key, value in setup.env.items():
         argv += ["--env", f"{key}={value}"]
@@ -155,8 +166,3 @@ def _docker(argv: Sequence[str], *, timeout: float = _ASK_SECONDS) -> Completed:
         # The client's last line only points to its help; what went wrong stands in the one that names the error.
         lines = [line for line in error.output.strip().splitlines() if "--help" not in line and line.strip()]
         raise EngineError(f"docker {argv[0]}: {lines[-1] if lines else error.reason}") from error
-
-
-def _is_dead(owner: str) -> bool:
-    host, _, pid = owner.rpartition(":")
-    return host == socket.gethostname() and pid.isdigit() and not Path(f"/proc/{pid}").exists()

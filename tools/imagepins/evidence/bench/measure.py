@@ -24,6 +24,9 @@ from imagepins.process import Completed
 
 _READY_ATTEMPT_SECONDS = 10.0
 _READY_PAUSE_SECONDS = 0.5
+_END_SECONDS = 3.0
+"""How long after its client's failure a server may take to turn out to have ended."""
+
 # Not every failure to exec: a container that is just ending refuses one as well.
 _NOT_RUNNABLE = re.compile(r"exec failed.*(?:not found|no such file|permission denied)", re.DOTALL | re.IGNORECASE)
 
@@ -120,10 +123,10 @@ def _run_clients(
             tell(f"{side.name}: {label}")
             done = container.execute(name, bench.client, timeout=bench.client_seconds)
             if done is None:
-                raise CheckFailed(f"{side.name}: {label}: the client had no end within {bench.client_seconds} s")
+                raise _failed(side, label, name, f"the client had no end within {bench.client_seconds} s")
             log.write(f"== {label}\n{done.stdout}{done.stderr}")
             if done.code != 0:
-                raise CheckFailed(f"{side.name}: {label}: the client ended with exit code {done.code}\n{_tail(done)}")
+                raise _failed(side, label, name, f"the client ended with exit code {done.code}\n{_tail(done)}")
             after = container.read_file(name, bench.result, into=Path(through)) or b""
             found = _new_records(before, after)
             if not found:
@@ -131,6 +134,15 @@ def _run_clients(
             records += [] if is_warmup else [_with_proof(record, side) for record in found]
             before = after
     return records
+
+
+def _failed(side: BenchSide, label: str, name: str, client: str) -> CheckFailed:
+    """Why a run gave nothing: a server that ends takes its container, and the client in it, along."""
+    code = container.ended(name, within=_END_SECONDS)
+    if code is None:
+        return CheckFailed(f"{side.name}: {label}: {client}")
+    server = f"the server ended with exit code {code} while the client ran"
+    return CheckFailed(f"{side.name}: {label}: {server}\n{container.last_lines(name)}")
 
 
 def _new_records(before: bytes, after: bytes) -> list[dict[str, Any]]:
