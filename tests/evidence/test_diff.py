@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import shutil
 import socket
@@ -18,6 +19,8 @@ from imagepins.evidence.images.snapshot import Snapshot, Step, step_text, stored
 from imagepins.process import run
 
 Run = Callable[..., Any]
+# Several test runs, and the workers of one, share an engine; each removes its own.
+REPOSITORY = f"imagepins-test-diff-{os.getpid()}"
 PINS = """\
 schema: 1
 pins: {debian: {image: debian, tag: trixie-slim, allow_tag: a test}}
@@ -148,7 +151,7 @@ def _no_images_left() -> Iterator[None]:
     """What the tests of this file built goes with them."""
     yield
     if shutil.which("docker"):
-        listed = run(["docker", "images", "--format", "{{.Repository}}:{{.Tag}}", "imagepins-test-diff"], check=False)
+        listed = run(["docker", "images", "--format", "{{.Repository}}:{{.Tag}}", REPOSITORY], check=False)
         run(["docker", "rmi", "--force", *listed.stdout.split()], check=False)
 
 
@@ -159,7 +162,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     (folder / "file").write_text("content\n")
     base = "FROM debian:trixie-slim\nCOPY file /srv/file\n"
     other = "FROM debian:trixie-slim\nCOPY --chmod=600 file /srv/file\nENV MODE=other\nLABEL who=other\n"
-    refs = ("imagepins-test-diff:base", "imagepins-test-diff:other")
+    refs = (f"{REPOSITORY}:base", f"{REPOSITORY}:other")
     for ref, text in zip(refs, (base, other), strict=True):
         (folder / "Dockerfile").write_text(text)
         run(["docker", "buildx", "build", "--load", "--quiet", "--tag", ref, str(folder)], timeout=120)
@@ -172,7 +175,7 @@ def test_images_without_python_are_compared_as_far_as_the_engine_tells(diff: Run
     assert code == 0
     assert "| `MODE`" in out
     assert "| `who`" in out
-    assert "packages and files are not compared: python3 is not in imagepins-test-diff:base" in out
+    assert f"packages and files are not compared: python3 is not in {REPOSITORY}:base" in out
     assert "files: known of neither image" in out
 
 
@@ -224,7 +227,7 @@ def test_a_file_that_is_no_saved_document_is_refused(text: str, diff: Run, tmp_p
 
 @pytest.mark.engine
 def test_an_interpreter_that_prints_something_else_is_told(diff: Run, tmp_path: Path) -> None:
-    ref = "imagepins-test-diff:odd"
+    ref = f"{REPOSITORY}:odd"
     (tmp_path / "python3").write_text("#!/bin/sh\necho hello\n")
     (tmp_path / "Dockerfile").write_text("FROM debian:trixie-slim\nCOPY --chmod=755 python3 /usr/bin/python3\n")
     run(["docker", "buildx", "build", "--load", "--quiet", "--tag", ref, str(tmp_path)], timeout=120)
@@ -279,7 +282,7 @@ def debian_rocm(repository: Path) -> str:
 def test_real_images_are_compared_by_what_they_hold(
     debian_rocm: str, repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = "imagepins-test-diff:rocm"
+    other = f"{REPOSITORY}:rocm"
     (tmp_path / "METADATA").write_text("Metadata-Version: 2.1\nName: Extra\nVersion: 0.3\n")
     (tmp_path / "m.pyc").write_text("x")
     hip = "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5"
