@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from imagepins.pins.load import loads
+from imagepins.verify.checks.architectures import serves
 from imagepins.verify.findings import Check, Rank, Report, Status
 from imagepins.verify.observed import read
 from imagepins.verify.reports import as_json, as_junit, as_markdown, explain, headline, plain_table
@@ -97,6 +98,9 @@ def test_image_of_another_platform_fails() -> None:
         (["gfx942"], [], Status.FINDING),
         (["gfx906"], [], Status.FAILED),
         ([], ["compressed"], Status.UNPROVEN),
+        ([], ["kpack"], Status.UNPROVEN),
+        ([], ["split"], Status.FAILED),
+        (["gfx942"], ["split"], Status.FINDING),
     ],
 )
 def test_other_objects_may_lack_some_architectures_but_not_all(
@@ -164,3 +168,17 @@ def test_reports_hold_what_hostile_images_put_into_names() -> None:
     rows = [line for line in as_markdown([report]).splitlines() if line.startswith("|")]
     assert len(rows) == 3
     assert all(row.replace("\\|", "").count("|") == 7 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("found", "promised", "does"),
+    [
+        ("gfx90a", "gfx90a:xnack-", True),
+        ("gfx90a:xnack-", "gfx90a", True),
+        ("gfx90a:xnack-", "gfx90a:sramecc+:xnack-", True),
+        ("gfx90a:xnack-", "gfx90a:xnack+", False),
+        ("gfx9-4-generic", "gfx9", False),
+    ],
+)
+def test_code_of_a_feature_serves_that_feature_alone(found: str, promised: str, does: bool) -> None:
+    assert serves(found, promised) is does

@@ -29,7 +29,7 @@ def test_architectures_are_read_from_offload_bundles(
 
     document = collect(want_archs=True)
 
-    assert [each["archs"] for each in document["libraries"]] == [["gfx90a", "gfx942"]]
+    assert [each["archs"] for each in document["libraries"]] == [["gfx90a:xnack-", "gfx942"]]
 
 
 def test_other_objects_are_looked_at_whatever_version_their_name_ends_in(
@@ -103,3 +103,61 @@ def offload_bundle(entries: dict[str, bytes]) -> bytes:
         table += name.encode()
         code += content
     return head + table + code
+
+
+def packed(text: str) -> bytes:
+    """A text as MessagePack has it."""
+    data = text.encode()
+    return (bytes([0xA0 | len(data)]) if len(data) < 32 else bytes([0xD9, len(data)])) + data
+
+
+def archive(path: Path, *archs: str) -> None:
+    """A .kpack file with code for these architectures."""
+    table = b"\x82" + packed("group_name") + packed("rccl_lib") + packed("gfx_arches")
+    table += bytes([0x90 | len(archs)]) + b"".join(map(packed, archs))
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(struct.pack("<4sIQ", b"KPAK", 1, 64) + bytes(48) + table)
+
+
+@pytest.fixture
+def split(collect: Callable[..., dict[str, Any]], tmp_path: Path, library: Callable[..., Path]) -> Callable[..., Any]:
+    """What is told of a library whose code lies where these search paths lead."""
+
+    def find(*paths: str) -> tuple[list[str], list[str]]:
+        reference = b"\x82" + packed("kernel_name") + packed("lib/librccl.so.1") + packed("kpack_search_paths")
+        reference += bytes([0x90 | len(paths)]) + b"".join(map(packed, paths))
+        (tmp_path / "reference").write_bytes(reference if paths else b"\x80")
+        (tmp_path / "lib").mkdir()
+        command = ["objcopy", "--add-section", f".rocm_kpack_ref={tmp_path}/reference"]
+        subprocess.run([*command, str(library(tmp_path / "plain.so")), f"{tmp_path}/lib/librccl.so.1"], check=True)
+        (found,) = collect(want_archs=True)["libraries"]
+        return found["archs"], found["hidden"]
+
+    return find
+
+
+def test_architectures_of_a_split_library_are_those_of_its_archives(split: Callable[..., Any], tmp_path: Path) -> None:
+    archive(tmp_path / ".kpack/rccl_lib_gfx942.kpack", "gfx942")
+    archive(tmp_path / ".kpack/rccl_lib_gfx90a:xnack-.kpack", "gfx90a:xnack-")
+    archive(tmp_path / ".kpack/rccl_lib_gfx950.kpack")
+    archive(tmp_path / ".kpack/blas_lib_gfx1100.kpack", "gfx1100")
+
+    assert split("../.kpack/rccl_lib_@GFXARCH@.kpack") == (["gfx90a:xnack-", "gfx942"], ["split"])
+
+
+def test_an_archive_of_a_family_tells_what_it_holds(split: Callable[..., Any], tmp_path: Path) -> None:
+    archive(tmp_path / ".kpack/rocm-gfx94X.kpack", "gfx942", "gfx940")
+
+    assert split("../.kpack/rocm-gfx94X.kpack", "../.kpack/gone.kpack") == (["gfx940", "gfx942"], ["split"])
+
+
+@pytest.mark.parametrize("content", [b"", b"KPAK", b"KPAK" + bytes([255] * 12), b"\0" * 100])
+def test_damaged_archive_holds_nothing(content: bytes, split: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / ".kpack").mkdir()
+    (tmp_path / ".kpack/rccl_lib_gfx942.kpack").write_bytes(content)
+
+    assert split("../.kpack/rccl_lib_@GFXARCH@.kpack") == ([], ["split"])
+
+
+def test_reference_that_names_no_archive_hides_the_code(split: Callable[..., Any]) -> None:
+    assert split() == ([], ["kpack"])

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 MODULES = (
-    *("paths", "walk", "elf", "bundles", "contents", "children", "records", "loads", "libraries"),
+    *("paths", "walk", "elf", "bundles", "kpacks", "contents", "children", "records", "loads", "libraries"),
     *("packages", "modules", "checkouts", "main"),
 )
 _OWN = re.compile(r"^from (imagepins|__future__)[^\n]*\n", re.MULTILINE)

@@ -7,7 +7,9 @@ from imagepins.verify.components import component_of
 from imagepins.verify.findings import Check, Rank, Status
 from imagepins.verify.observed import Library, Observed
 
-NAMED = "names in its strings; no code object was found"
+HOW = {"named": "names in its strings; no code object was found", "split": "code objects in its .kpack files"}
+NOT_COMPILED = "the list did not reach the compiler: another variable's name, or cut at a semicolon"
+NOT_THERE = "its .kpack files do not hold them: not copied with the library, or of packages that are not installed"
 
 
 def check_architectures(target: Target, pins: PinSet, observed: Observed) -> Iterator[Check]:
@@ -29,25 +31,37 @@ def check_architectures(target: Target, pins: PinSet, observed: Observed) -> Ite
                 subject="architectures",
                 status=status,
                 expected=" ".join(promised),
-                found=" ".join(library.archs) or f"hidden ({', '.join(library.hidden)})",
+                found=" ".join(library.archs) or _nothing(library),
                 rank=Rank.FILE,
                 file=library.path,
-                how=NAMED if "named" in library.hidden else "code objects",
+                how=next((how for word, how in HOW.items() if word in library.hidden), "code objects"),
                 place=place,
                 cause=cause,
             )
 
 
 def _judge(library: Library, promised: list[str], *, is_pinned: bool) -> tuple[Status, str] | None:
-    missing = [arch for arch in promised if arch not in library.archs]
-    if missing and set(library.hidden) - {"named"}:
+    missing = [arch for arch in promised if not any(serves(found, arch) for found in library.archs)]
+    if missing and set(library.hidden) - HOW.keys():
         return Status.UNPROVEN, "the code objects are compressed or lie in other files"
     if missing and (is_pinned or len(missing) == len(promised)):
-        return Status.FAILED, "the list did not reach the compiler: another variable's name, or cut at a semicolon"
+        return Status.FAILED, NOT_THERE if "split" in library.hidden else NOT_COMPILED
     if missing:
         return Status.FINDING, f"no code for {' '.join(missing)}"
-    extra = [arch for arch in library.archs if arch not in promised]
+    extra = [found for found in library.archs if not any(serves(found, arch) for arch in promised)]
     return (Status.PASSED, f"more than promised: {' '.join(extra)}" if extra else "") if is_pinned else None
+
+
+def serves(found: str, promised: str) -> bool:
+    """Whether code runs on a promised architecture: that of no features does with any, the other with its own only."""
+    base, *features = found.split(":")
+    wanted, *asked = promised.split(":")
+    return base == wanted and (not asked or set(features) <= set(asked))
+
+
+def _nothing(library: Library) -> str:
+    hidden = [word for word in library.hidden if word not in HOW]
+    return f"hidden ({', '.join(hidden)})" if hidden else "none"
 
 
 def _families(pin: Pin) -> Iterable[str]:

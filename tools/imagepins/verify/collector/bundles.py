@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 COMPRESSED = re.compile(rb"CCOB([\x01-\x03])\0([\0\x01])\0")
 HEADER_SIZES = {1: 20, 2: 24, 3: 32}
-TRIPLE = re.compile(rb"amdgcn-amd-amdhsa-{1,3}(gfx[0-9a-f]+)")
+TRIPLE = re.compile(rb"amdgcn-amd-amdhsa-{1,3}(gfx[0-9a-f]+(?:-[0-9]+)*(?:-generic)?(?::(?:xnack|sramecc)[+-])*)")
 TABLE_SIZE = 65536
 MOST_UNPACKED = 200
 

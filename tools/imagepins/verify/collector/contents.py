@@ -6,6 +6,7 @@ import re
 
 from imagepins.verify.collector.bundles import TRIPLE, CannotUnpack, compressed_bundles, plain_bundles
 from imagepins.verify.collector.elf import SHF_EXECINSTR, Elf
+from imagepins.verify.collector.kpacks import split_architectures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,17 +51,20 @@ def _data_ranges(elf: Elf) -> list[tuple[int, int]]:
     ]
 
 
-def code_objects(elf: Elf) -> tuple[list[str], list[str]]:
-    """GPU architectures with code in the file, and what hides more of them: ``compressed``, ``kpack``.
+def code_objects(elf: Elf, path: str) -> tuple[list[str], list[str]]:
+    """GPU architectures that the file at ``path`` has code for, and what hides more of them: ``compressed``, ``kpack``.
 
-    ``named``: there is no code object, and the architectures are those that strings of the file name.
+    ``split``: the code lies in .kpack files, and the architectures are theirs. ``named``: there is no code object, and
+    the architectures are those that strings of the file name.
     """
     archs: set[str] = set()
     hidden: set[str] = set()
     has_code = False
     for name, offset, size, _ in elf.sections:
         if name == ".rocm_kpack_ref":
-            hidden.add("kpack")
+            split = split_architectures(path, elf.data[offset : offset + size])
+            hidden.add("kpack" if split is None else "split")
+            archs.update(split or ())
         if is_code_section(name):
             has_code = True
             archs.update(plain_bundles(elf.data, offset, offset + size))

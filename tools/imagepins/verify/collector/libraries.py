@@ -72,7 +72,7 @@ def describe_objects(paths: list[str]) -> list[dict[str, Any]]:
         try:
             with Elf(path) as elf:
                 if any(is_code_section(name) or "kpack" in name for name, _, _, _ in elf.sections):
-                    archs, hidden = code_objects(elf)
+                    archs, hidden = code_objects(elf, path)
                     found.append({"path": shown(path), "archs": archs, "hidden": hidden})
         except Exception:  # noqa: BLE001, S112 - as below
             continue
@@ -90,7 +90,7 @@ def _describe(path: str, state: os.stat_result, families: dict[str, Any], *, wan
             family = family or family_by_name(entry["soname"], families)
             entry["family"] = family
             entry["literals"] = literals(elf, families[family]["literals"])
-            entry["archs"], entry["hidden"] = code_objects(elf) if want_archs else ([], [])
+            entry["archs"], entry["hidden"] = code_objects(elf, path) if want_archs else ([], [])
     except NotAnObject as error:
         # A linker script or a Python file may bear such a name by right; what stands for a library must be told.
         entry.update(error=str(error))
