@@ -136,6 +136,7 @@ def test_the_environment_of_a_side_reaches_its_server(measured: Measure, recipe:
         ({"client": (CLIENT, "fail")}, "warm-up 1 of 1: the client ended with exit code 255\nthe client's own message"),
         ({"server": (SERVER, "leave")}, "the server ended with exit code 5 while the client ran\nstand-in server"),
         ({"client": (CLIENT, "mute")}, "the client wrote no record to /tmp/result.jsonl"),
+        ({"client": (CLIENT, "lost", "/tmp/result.jsonl")}, "warm-up 1 of 1: no request of the client completed"),
         ({"client": (CLIENT, "hang"), "client_seconds": 2}, "the client had no end within 2 s"),
         ({"client": ("/nowhere/client",)}, "the client ended with exit code 127"),
     ],

@@ -374,3 +374,16 @@ def test_a_latency_of_zero_is_not_a_better_one(compare: Run, write: Write, sglan
 
     assert result.code == 1
     assert "one-token.jsonl:1 records p99_itl_ms as 0, the time of nothing" in result.err
+
+
+def test_requests_that_a_release_does_not_count_as_failed_are_told(
+    compare: Run, write: Write, vllm_record: Record
+) -> None:
+    record = vllm_record(num_prompts=500, completed=3)
+    record.pop("failed", None)
+    sides = [write(f"{name}.json", {**record, "median_itl_ms": itl}) for name, itl in (("a", 9.0), ("b", 8.0))]
+
+    result = compare(*sides)
+
+    assert f"{sides[0]}:1: 497 requests failed" in result.out
+    assert f"{sides[1]}:1: 497 requests failed" in result.out

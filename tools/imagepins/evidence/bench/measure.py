@@ -131,6 +131,9 @@ def _run_clients(
             found = _new_records(before, after)
             if not found:
                 raise CheckFailed(f"{side.name}: {label}: the client wrote no record to {bench.result}\n{_tail(done)}")
+            if any(record.get("completed") == 0 for record in found):
+                # vLLM's client ends well all the same.
+                raise _failed(side, label, name, f"no request of the client completed\n{_tail(done)}")
             records += [] if is_warmup else [_with_proof(record, side) for record in found]
             before = after
     return records

@@ -90,10 +90,16 @@ def load_remarks(runs: Sequence[Run]) -> list[str]:
     ]
     if not any("model" in load for load in loads):
         remarks.append("no file records the model: that it is the same one is taken on trust")
-    failures = [(run.place, _number(run.fields.get("failed"))) for run in runs]
-    remarks += [f"{place}: {count:g} requests failed" for place, count in failures if count > 0]
+    remarks += [f"{run.place}: {count:g} requests failed" for run in runs if (count := _lost(run)) > 0]
     slight = _differences(runs, lambda field, one, other: field == "completed" and one != other)
     return remarks + [str(difference) for difference in slight if _same("completed", difference.base, difference.other)]
+
+
+def _lost(run: Run) -> float:
+    """Requests that gave no answer; releases that do not count them still tell what was asked and what was answered."""
+    if "failed" in run.fields or "completed" not in run.fields:
+        return _number(run.fields.get("failed"))
+    return _number(run.fields.get("num_prompts")) - _number(run.fields.get("completed"))
 
 
 def show_value(value: Value) -> str:
