@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imagepins.errors import EngineError
-from imagepins.plan.bake import BakeTarget, bake_text, differences, read_printed
+from imagepins.plan.bake import BakeTarget, bake_text, differences, fields, read_printed
 from imagepins.process import run
 
 AWKWARD = [
@@ -75,3 +75,8 @@ def test_what_bake_resolved_otherwise_is_named() -> None:
 def test_output_that_is_no_definition_is_an_error(text: str) -> None:
     with pytest.raises(EngineError, match="did not print a definition"):
         read_printed(text)
+
+
+def test_fields_with_commas_and_quotes_are_quoted() -> None:
+    assert fields(type="oci", force_compression="true") == "type=oci,force-compression=true"
+    assert fields(id="ca", src='/a, "b"/c') == 'id=ca,"src=/a, ""b""/c"'

@@ -16,7 +16,7 @@ from imagepins.build.leaks import refuse_leaks
 from imagepins.build.workspace import Workspace
 from imagepins.errors import BuildFailed, EngineError
 from imagepins.plan.arguments import read_args
-from imagepins.plan.bake import BakeTarget, bake_text, differences, read_printed
+from imagepins.plan.bake import BakeTarget, bake_text, differences, fields, read_printed
 from imagepins.plan.destination import Destination
 from imagepins.plan.graph import Node
 from imagepins.process import ProcessFailed, run, stream
@@ -84,7 +84,7 @@ def bake_target(node: Node, part: Node, settings: Settings, parents: Mapping[str
         labels=make_labels(part, settings.source),
         args={"SOURCE_DATE_EPOCH": _epoch(part, settings)},
         contexts={spelled: parents[name] for spelled, name in part.parents.items()},
-        secret=[f"id={name},src={settings.secrets[name]}" for name in wanted],
+        secret=[fields(id=name, src=str(settings.secrets[name])) for name in wanted],
         network=settings.network,
         attest=settings.attest or ("type=provenance,disabled=true",),
         **_caches(part, settings.cache),

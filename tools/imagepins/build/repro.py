@@ -16,10 +16,8 @@ from imagepins.build.one import Settings
 from imagepins.build.options import Job, Options
 from imagepins.build.run import Run, settings
 from imagepins.errors import BuildFailed
+from imagepins.plan.bake import fields
 from imagepins.plan.graph import Node
-
-OUTPUT = "type=oci,rewrite-timestamp=true,compression=uncompressed,force-compression=true,dest={path}"
-"""As OCI archive, times set to SOURCE_DATE_EPOCH; layers are not compressed, which would only take time here."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,15 @@ def compare(first: Path, second: Path) -> Reproduced:
         return Reproduced(digests, tuple(_differences(one, other, digests)))
 
 
+def _output(path: Path) -> str:
+    """As OCI archive, times set to SOURCE_DATE_EPOCH; layers are not compressed, which would only take time here."""
+    compression = {"compression": "uncompressed", "force_compression": "true"}
+    return fields(type="oci", rewrite_timestamp="true", **compression, dest=str(path))
+
+
 def _build(job: Job, node: Node, base: Settings, path: Path) -> Path:
     with display() as shown:
-        run = Run(job, replace(base, output=OUTPUT.format(path=path)), shown)
+        run = Run(job, replace(base, output=_output(path)), shown)
         outcome = run.work(node, Event())
     if outcome.cause:
         raise BuildFailed(describe_failure(job.pinset, job.root, node, outcome, base.workspace.log(node)))

@@ -5,6 +5,7 @@ are no variable blocks, which the environment would override (docker/bake-action
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -33,6 +34,13 @@ class BakeTarget:
     def as_json(self) -> dict[str, Any]:
         """The target as bake spells it, empty keys left out."""
         return {key.replace("_", "-"): _plain(value) for key, value in asdict(self).items() if value}
+
+
+def fields(**values: str) -> str:
+    """``key=value,key=value`` as bake reads it: a field with a comma or a quote in it, as in a path, is quoted."""
+    pairs = (f"{key.replace('_', '-')}={value}" for key, value in values.items())
+    quoted = ('"' + pair.replace('"', '""') + '"' if re.search('[,"]', pair) else pair for pair in pairs)
+    return ",".join(quoted)
 
 
 def bake_text(targets: Mapping[str, BakeTarget]) -> str:
