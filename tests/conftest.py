@@ -1,6 +1,7 @@
 """What all tests share: an environment in which git asks nobody and no network is reached by accident; engines."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,12 +11,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from imagepins.engine.daemon import Daemon, process_in, start_daemon
+from imagepins.engine.endpoint import config_dir, find_endpoint
 from imagepins.process import run
 
 Start = Callable[..., Daemon]
 REPOSITORY = Path(__file__).parents[1]
+# Properties are tried with the same examples on every machine, however long a busy one takes for them.
+settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("same")
 
 
 @pytest.fixture(scope="session")
@@ -24,17 +30,47 @@ def repository() -> Path:
     return REPOSITORY
 
 
+OF_THE_PERSON = re.compile(
+    r"(IMAGEPINS_|GIT_|GITHUB_|BUILDX_|BUILDKIT_|LC_|XDG_|PYTHON).*|SOURCE_DATE_EPOCH|LANGUAGE|TZ|COLUMNS|LINES"
+    r"|(NO|FORCE)_COLOR|DOCKER_(BUILDKIT|CONFIG|CONTEXT|CONTENT_TRUST|DEFAULT_PLATFORM|HOST)"
+)
+"""Variables by which the tool and the programs it runs behave otherwise for one person than for the next."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _closed_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No git protocol but file://, and of the person who runs the tests nothing but the engine they chose."""
+    home = tmp_path_factory.mktemp("home")
+    plugins, endpoint = config_dir() / "cli-plugins", find_endpoint()
+    (home / ".docker").mkdir()
+    if plugins.exists():
+        (home / ".docker/cli-plugins").symlink_to(plugins)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in filter(OF_THE_PERSON.fullmatch, list(os.environ)):
+            patch.delenv(name)
+        if not endpoint.is_default:
+            patch.setenv("DOCKER_HOST", endpoint.host)
+        patch.setenv("HOME", str(home))
+        patch.setenv("LC_ALL", "C.UTF-8")
+        for name in ("no_proxy", "NO_PROXY"):  # the tests' own servers are on loopback
+            patch.setenv(name, "127.0.0.1,localhost", prepend=",")
+        patch.setenv("GIT_ALLOW_PROTOCOL", "file")
+        patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        # A repository above a test's directory, made by whomever, is not the test's.
+        patch.setenv("GIT_CEILING_DIRECTORIES", os.path.realpath(tmp_path_factory.getbasetemp()))
+        for role in ("AUTHOR", "COMMITTER"):
+            patch.setenv(f"GIT_{role}_NAME", "Test")
+            patch.setenv(f"GIT_{role}_EMAIL", "test@example.org")
+        patch.setenv("XDG_CACHE_HOME", str(home / ".cache"))
+        mask = os.umask(0o022)
+        yield
+        os.umask(mask)
+
+
 @pytest.fixture(autouse=True)
-def _closed_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No git protocol but file://, no configuration of the person who runs the tests, a cache of the test's own."""
-    for name in [name for name in os.environ if name.startswith(("IMAGEPINS_", "GIT_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file")
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    for role in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{role}_NAME", "Test")
-        monkeypatch.setenv(f"GIT_{role}_EMAIL", "test@example.org")
+def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A cache of the test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 

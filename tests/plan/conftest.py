@@ -58,5 +58,5 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """A fresh project."""
-    return Project(tmp_path)
+    """A fresh project, in a directory that is the test's own too."""
+    return Project(tmp_path / "above" / "project")
