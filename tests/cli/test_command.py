@@ -171,6 +171,17 @@ def test_letters_the_terminal_lacks_end_no_command() -> None:
     assert done.stdout == "J\\xfcrgen\n"
 
 
+def test_lines_of_both_streams_stand_in_a_log_as_they_were_written() -> None:
+    script = (
+        "import click, sys\nfrom imagepins.cli import run_command\n"
+        "def say():\n    print('first'); print('second', file=sys.stderr); print('third')\n"
+        "sys.exit(run_command(click.Command('c', callback=say), [], name='tool'))\n"
+    )
+    argv = [sys.executable, "-c", script]
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+    assert done.stdout.split() == ["first", "second", "third"]
+
+
 @pytest.mark.parametrize("cache", ["writable", "missing"])
 def test_bytecode_is_kept_in_the_cache_where_none_may_lie_in_the_tree(
     tmp_path: Path, repository: Path, cache: str

@@ -69,8 +69,9 @@ def run_command(command: click.Command, argv: Sequence[str] | None, *, name: str
     """
     _listen_to_signals()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A name in letters that the terminal's encoding lacks must not end a command that has done its work.
-        sys.stdout.reconfigure(errors="backslashreplace")
+        # A name in letters that the terminal's encoding lacks must not end a command that has done its work. In a log
+        # of both streams lines stand as they were written, as on a terminal.
+        sys.stdout.reconfigure(errors="backslashreplace", line_buffering=True)
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         if "--json" in takewhile(lambda each: each != "--", arguments):
