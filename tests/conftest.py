@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from copying import Copy, copy_repository
 from imagepins.engine.daemon import Daemon, process_in, start_daemon
 from imagepins.engine.endpoint import config_dir, find_endpoint
 from imagepins.process import run
@@ -72,6 +73,15 @@ def _closed_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """A cache of the test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(scope="session")
+def debian_rocm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+    """The small real image, built under a name of the tests' own; nobody changes the files it is built from."""
+    copy = copy_repository(tmp_path_factory.mktemp("copy") / "project")
+    copy.build()
+    yield copy
+    copy.remove_images()
 
 
 class Upstream:

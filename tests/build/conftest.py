@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -18,13 +18,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
-from urllib.request import urlopen
 
 import pytest
 
 from imagepins.engine.daemon import Daemon
+from naming import own_name
+from servers import serve_registry
 
-PREFIX = "imagepins-test-build"
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -48,9 +48,9 @@ class Project:
     FROM lines name images of the project as ``@NAME@``.
     """
 
-    def __init__(self, root: Path, number: str) -> None:
+    def __init__(self, root: Path, prefix: str) -> None:
         self.root = root
-        self.prefix = f"{PREFIX}-{number}"
+        self.prefix = prefix
         self.env: dict[str, str] = {}
 
     def name(self, short: str) -> str:
@@ -170,10 +170,9 @@ def remove_images(*parts: str, env: Mapping[str, str] | None = None) -> None:
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
     """A project whose images are removed afterwards."""
-    number = f"{os.getpid()}-{time.monotonic_ns() % 10**9}"
-    made = Project(tmp_path, number)
+    made = Project(tmp_path, own_name("build"))
     yield made
-    remove_images(made.prefix)
+    remove_images(f"{made.prefix}-")
 
 
 @pytest.fixture(name="docker")
@@ -182,51 +181,12 @@ def _docker() -> Any:
     return docker
 
 
-def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-@contextmanager
-def started(
-    argv: Sequence[str], url: str, *, env: Mapping[str, str] | None = None
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A server, once ``url`` answers, until the end of the block."""
-    process = subprocess.Popen(
-        argv, env={**os.environ, **(env or {})}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        for _ in range(200):
-            assert process.poll() is None, f"{argv[0]} ended with {process.returncode}"
-            with suppress(OSError), urlopen(url, timeout=2):  # noqa: S310 - http, on loopback
-                break
-            time.sleep(0.05)
-        yield process
-    finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """``127.0.0.1:PORT`` of a registry of the tests' own (Debian's docker-registry)."""
-    root = tmp_path_factory.mktemp("registry")
-    port = free_port()
-    config = root / "config.yml"
-    config.write_text(
-        f"version: 0.1\nlog: {{level: error}}\nstorage:\n  filesystem: {{rootdirectory: {root}/data}}\n"
-        f"  delete: {{enabled: true}}\nhttp: {{addr: '127.0.0.1:{port}'}}\n"
-    )
-    with started(["docker-registry", "serve", str(config)], f"http://127.0.0.1:{port}/v2/"):
-        yield f"127.0.0.1:{port}"
-    remove_images(f"127.0.0.1:{port}")
+    """``127.0.0.1:PORT`` of a registry of the tests' own."""
+    with serve_registry(tmp_path_factory.mktemp("registry")) as address:
+        yield address
+    remove_images(f"{address}/")
 
 
 class Faulty(ThreadingHTTPServer):
@@ -328,7 +288,7 @@ def faulty(registry: str) -> Iterator[Faulty]:
         thread.start()
         yield front
         front.shutdown()
-    remove_images(front.address)
+    remove_images(f"{front.address}/")
 
 
 @pytest.fixture(scope="session")

@@ -8,14 +8,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from copying import copy_repository
 from imagepins.render.workflows import LEVELS
 
 
 @pytest.mark.engine
-@pytest.mark.timeout(600)
-def test_the_commands_of_the_jobs_work_in_order_on_this_machine(
-    repository: Path, registry: str, tmp_path: Path
-) -> None:
+def test_the_commands_of_the_jobs_work_in_order_on_this_machine(registry: str, tmp_path: Path) -> None:
+    copy = copy_repository(tmp_path / "project")
     env = {
         **os.environ,
         "DOCKER_CONFIG": str(tmp_path / "docker"),
@@ -27,7 +26,9 @@ def test_the_commands_of_the_jobs_work_in_order_on_this_machine(
 
     def make(*args: str, **more: str) -> None:
         both = {**env, **more}
-        done = subprocess.run(["make", *args], cwd=repository, env=both, capture_output=True, text=True, check=False)
+        # The interpreter at hand has what the tool needs, whether or not it was set up by the Makefile.
+        argv = ["make", "--old-file=.venv/.setup", *args]
+        done = subprocess.run(argv, cwd=copy.root, env=both, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def planned(name: str) -> set[str]:
@@ -39,11 +40,11 @@ def test_the_commands_of_the_jobs_work_in_order_on_this_machine(
         assert outputs["any"] == ("true" if names else "false")
         return names
 
-    junit = repository / "build/junit.xml"
-    junit.unlink(missing_ok=True)
     make("ci-login")
     assert "debian_rocm/trixie" in planned("before")
     make("ci-image", IMAGE="debian_rocm/trixie", PUSH="1")
-    assert ElementTree.parse(junit).getroot().find(".//testcase") is not None  # noqa: S314 - written just now
+    junit = ElementTree.parse(copy.root / "build/junit.xml")  # noqa: S314 - written just now
+    assert junit.getroot().find(".//testcase") is not None
     assert "debian_rocm/trixie" in (tmp_path / "summary.md").read_text()
     assert "debian_rocm/trixie" not in planned("after")
+    copy.remove_images()

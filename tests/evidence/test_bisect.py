@@ -1,9 +1,7 @@
 import json
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +15,10 @@ from imagepins.cli.bisect import bisect as bisect_command
 from imagepins.evidence.bisection.search import Found, Span, Verdict, next_commit, trials_left
 from imagepins.evidence.bisection.trials import Trial, Trials, read_trials
 from imagepins.process import run
+from naming import own_name, tags_of
+from servers import serve_git
 
+REPOSITORY = own_name("bisect")
 COUNT, BAD, UNBUILDABLE = 60, 38, (29, 44)
 PINS = """\
 schema: 1
@@ -29,7 +30,7 @@ images:
     template: Dockerfile.j2
     pins: [debian, lib]
     args: {{PORT: "{port}"}}
-    tags: [imagepins-test-bisect:small]
+    tags: ["{repository}:small"]
     variants: {{default: {{}}}}
 """
 TEMPLATE = """\
@@ -99,17 +100,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int
         run(["git", "-C", str(lib), "config", option, "true"])
     run(["git", "-C", str(lib), "fast-import", "--quiet"], stdin="".join(_commits()))
     log = run(["git", "-C", str(lib), "log", "--reverse", "--format=%H", "main", "--", "lib"]).stdout.split()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    argv = ["git", "daemon", "--listen=127.0.0.1", f"--port={port}", "--export-all", f"--base-path={root}", str(root)]
-    server = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
-    try:
-        _wait_for(port)
+    with serve_git(root) as port:
         yield lib, port, tuple(log[1:])
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def _commits() -> Iterator[str]:
@@ -135,19 +127,9 @@ def planted(tmp_path: Path, served: tuple[Path, int, tuple[str, ...]]) -> Plante
     project = tmp_path / "project"
     project.mkdir()
     (project / "Dockerfile.j2").write_text(TEMPLATE)
-    (project / "pins.yaml").write_text(PINS.format(url=f"file://{lib}", commit=commits[-1], port=port))
+    text = PINS.format(repository=REPOSITORY, url=f"file://{lib}", commit=commits[-1], port=port)
+    (project / "pins.yaml").write_text(text)
     return Planted(project / "pins.yaml", commits)
-
-
-def _wait_for(port: int) -> None:
-    for _ in range(100):
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    pytest.fail("git daemon does not listen")
 
 
 Bisect = Callable[..., tuple[int, str, str]]
@@ -158,9 +140,7 @@ FAILS_FROM_BAD = ("sh", "-c", f"test $(cat /lib/value) -lt {BAD}")
 def _no_images_left() -> Iterator[None]:
     """Images stay from test to test, as their content does; afterwards they go."""
     yield
-    images = run(["docker", "images", "--quiet", "imagepins-test-bisect"], check=False).stdout.split()
-    if images:
-        run(["docker", "rmi", "--force", *dict.fromkeys(images)], check=False)
+    run(["docker", "rmi", "--force", *tags_of(REPOSITORY)], check=False)
 
 
 @pytest.fixture
@@ -233,7 +213,7 @@ def test_a_command_on_the_host_gets_the_ref_of_the_image(bisect: Bisect, planted
     assert (code, "should be good, but is bad" in err) == (1, True)
     first, second = log.read_text().split()
     assert first == second
-    assert first.startswith("imagepins-test-bisect:content-")
+    assert first.startswith(f"{REPOSITORY}:content-")
 
 
 @pytest.mark.engine

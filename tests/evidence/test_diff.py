@@ -1,26 +1,24 @@
 import json
-import os
 import re
 import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from copying import Copy
 from imagepins.cli import run_command
 from imagepins.cli.diff import diff as diff_command
 from imagepins.evidence.images.difference import Difference, difference
 from imagepins.evidence.images.report import difference_markdown
 from imagepins.evidence.images.snapshot import Snapshot, Step, step_text, stored_pins
 from imagepins.process import run
+from naming import own_name, tags_of
+from servers import serve_registry
 
 Run = Callable[..., Any]
-# Several test runs, and the workers of one, share an engine; each removes its own.
-REPOSITORY = f"imagepins-test-diff-{os.getpid()}"
+REPOSITORY = own_name("diff")
 PINS = """\
 schema: 1
 pins: {debian: {image: debian, tag: trixie-slim, allow_tag: a test}}
@@ -151,8 +149,7 @@ def _no_images_left() -> Iterator[None]:
     """What the tests of this file built goes with them."""
     yield
     if shutil.which("docker"):
-        listed = run(["docker", "images", "--format", "{{.Repository}}:{{.Tag}}", REPOSITORY], check=False)
-        run(["docker", "rmi", "--force", *listed.stdout.split()], check=False)
+        run(["docker", "rmi", "--force", *tags_of(REPOSITORY)], check=False)
 
 
 @pytest.fixture(scope="session")
@@ -236,23 +233,9 @@ def test_an_interpreter_that_prints_something_else_is_told(diff: Run, tmp_path: 
 
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Debian's docker-registry on a free port of loopback."""
-    root = tmp_path_factory.mktemp("registry")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    storage = f"storage:\n  filesystem: {{rootdirectory: {root}/data}}\n"
-    (root / "config.yml").write_text(f"version: 0.1\n{storage}http: {{addr: '127.0.0.1:{port}'}}\n")
-    argv = ["docker-registry", "serve", str(root / "config.yml")]
-    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        for _ in range(200):
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.05)
-        yield f"127.0.0.1:{port}"
-        server.terminate()
+    """``127.0.0.1:PORT`` of a registry of the tests' own."""
+    with serve_registry(tmp_path_factory.mktemp("registry")) as address:
+        yield address
 
 
 @pytest.mark.engine
@@ -271,30 +254,23 @@ def test_an_image_of_a_registry_is_compared_without_a_pull(diff: Run, images: tu
     assert [section["compared"] for section in sizes["sections"] if section["title"] == "layers"] == [True]
 
 
-@pytest.fixture(scope="session")
-def debian_rocm(repository: Path) -> str:
-    """The small real image, built where it is not there."""
-    done = run([str(repository / "tools" / "image"), "build", "debian_rocm"], cwd=repository, timeout=500)
-    return done.stdout.split("\t")[2].strip()
-
-
 @pytest.mark.engine
 def test_real_images_are_compared_by_what_they_hold(
-    debian_rocm: str, repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    debian_rocm: Copy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = f"{REPOSITORY}:rocm"
     (tmp_path / "METADATA").write_text("Metadata-Version: 2.1\nName: Extra\nVersion: 0.3\n")
     (tmp_path / "m.pyc").write_text("x")
     hip = "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5"
-    lines = [f"FROM {debian_rocm}", "COPY METADATA /usr/lib/python3/dist-packages/extra-0.3.dist-info/METADATA"]
+    lines = [f"FROM {debian_rocm.ref}", "COPY METADATA /usr/lib/python3/dist-packages/extra-0.3.dist-info/METADATA"]
     lines += [
         "COPY m.pyc /srv/__pycache__/m.pyc",
-        f"COPY --from={debian_rocm} {hip} /srv/libamdhip64.so.9",
+        f"COPY --from={debian_rocm.ref} {hip} /srv/libamdhip64.so.9",
         "ENV MODE=other",
     ]
     (tmp_path / "Dockerfile").write_text("\n".join(lines) + "\n")
     run(["docker", "buildx", "build", "--load", "--quiet", "--tag", other, str(tmp_path)], timeout=120)
-    argv = [debian_rocm, other, "--pins", str(repository / "pins.yaml"), "--json"]
+    argv = [debian_rocm.ref, other, "--pins", str(debian_rocm.pins), "--json"]
     for semantic in (False, True):
         assert run_command(diff_command, [*argv, *(["--semantic"] if semantic else [])], name="diff") == 0
         document = json.loads(capsys.readouterr().out)

@@ -1,6 +1,5 @@
 """``pytest tests/image --image REF``: an image against pins.yaml. Without --image, debian_rocm is built first."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from imagepins.errors import ImagePinsError, UsageError
 from imagepins.pins.load import load
 from imagepins.pins.model import PinSet, Target
-from imagepins.process import run
 from imagepins.verify.findings import Report
 from imagepins.verify.keeper import Keeper
 from imagepins.verify.run import Options, verify_target
@@ -72,8 +70,7 @@ def subject(request: pytest.FixtureRequest) -> Report:
     pins = load(REPOSITORY / "pins.yaml")
     target = pins.targets[name]
     if ref is None:
-        environment = {key: value for key, value in os.environ.items() if key != "GIT_ALLOW_PROTOCOL"}
-        run([str(REPOSITORY / "tools/image"), "build", target.name], env=environment, timeout=280)
-    is_reference = ref is not None and ref not in (target.name, target.image)
+        ref = request.getfixturevalue("debian_rocm").ref
+    is_reference = ref not in (target.name, target.image)
     with Keeper() as keeper:
         return verify_target(pins, target, Options(ref=ref if is_reference else None), keeper)

@@ -4,9 +4,6 @@ import base64
 import json
 import os
 import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +14,7 @@ import pytest
 from imagepins import process
 from imagepins.pins.load import load
 from imagepins.render.dockerfile import render_all
+from servers import serve_git
 
 FIXTURE = Path(__file__).parent / "fixture"
 PINS = """\
@@ -158,33 +156,11 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sources]:
             git(directory, "init", "--quiet", *(["--bare"] if directory.suffix == ".git" else []))
         for option in ("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
             git(root / f"{name}.git", "config", option, "true")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     gitconfig = root / "gitconfig"
-    gitconfig.write_text(f'[url "git://127.0.0.1:{port}/"]\n\tinsteadOf = https://upstream.example/\n')
     (root / "ca").write_text("a bundle that nothing here asks for\n")
-    argv = ["git", "daemon", "--listen=127.0.0.1", f"--port={port}", "--export-all", f"--base-path={root}", str(root)]
-    server = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
-    try:
-        wait_for(port)
+    with serve_git(root) as port:
+        gitconfig.write_text(f'[url "git://127.0.0.1:{port}/"]\n\tinsteadOf = https://upstream.example/\n')
         yield Sources(root, gitconfig)
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def wait_for(port: int) -> None:
-    """Return once something listens on the port."""
-    deadline = time.monotonic() + 10
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            assert time.monotonic() < deadline, "git daemon does not listen"
-            time.sleep(0.05)
-        else:
-            return
 
 
 def make_workspace(root: Path, sources: Sources, pins: str, repository: Path) -> Workspace:

@@ -3,17 +3,16 @@
 import hashlib
 import http.server
 import json
-import shutil
-import socket
-import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+
+from servers import serve_registry
+from waiting import PATIENCE
 
 OCI = "application/vnd.oci.image"
 
@@ -28,9 +27,9 @@ class Registry:
         """Store a blob and return its descriptor."""
         digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
         base = f"http://{self.address}/v2/{repository}/blobs/uploads/"
-        location = requests.post(base, timeout=10).headers["Location"]
+        location = requests.post(base, timeout=PATIENCE).headers["Location"]
         joint = "&" if "?" in location else "?"
-        answer = requests.put(f"{location}{joint}digest={digest}", data=content, timeout=10)
+        answer = requests.put(f"{location}{joint}digest={digest}", data=content, timeout=PATIENCE)
         assert answer.status_code == 201, answer.text
         return {"digest": digest, "size": len(content)}
 
@@ -39,7 +38,7 @@ class Registry:
         content = json.dumps(document).encode()
         url = f"http://{self.address}/v2/{repository}/manifests/{tag}"
         headers = {"Content-Type": document["mediaType"]}
-        answer = requests.put(url, data=content, headers=headers, timeout=10)
+        answer = requests.put(url, data=content, headers=headers, timeout=PATIENCE)
         assert answer.status_code == 201, answer.text
         digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
         return {"mediaType": document["mediaType"], "digest": digest, "size": len(content)}
@@ -71,34 +70,9 @@ class Registry:
 
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    """Debian's registry on a free port of the loopback."""
-    program = shutil.which("docker-registry")
-    assert program, "docker-registry is missing; tests/install-packages installs it"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
-    folder = tmp_path_factory.mktemp("registry")
-    config = folder / "config.yml"
-    storage = {"filesystem": {"rootdirectory": str(folder / "store")}, "delete": {"enabled": True}}
-    config.write_text(json.dumps({"version": 0.1, "storage": storage, "http": {"addr": address}}))
-    with subprocess.Popen([program, "serve", str(config)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as run:
-        try:
-            _wait_for(address)
-            yield Registry(address)
-        finally:
-            run.terminate()
-
-
-def _wait_for(address: str) -> None:
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            requests.get(f"http://{address}/v2/", timeout=1).raise_for_status()
-        except requests.RequestException:
-            assert time.monotonic() < deadline, "the registry does not start"
-            time.sleep(0.05)
-        else:
-            return
+    """A registry on loopback."""
+    with serve_registry(tmp_path_factory.mktemp("registry")) as address:
+        yield Registry(address)
 
 
 Answer = Callable[[http.server.BaseHTTPRequestHandler], None]

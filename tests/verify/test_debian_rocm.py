@@ -1,14 +1,12 @@
 """The small image on Debian's real HIP and RCCL: proven as it is, and caught when it is made to lie."""
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Protocol
 
 import pytest
 
+from copying import Copy
 from imagepins.pins.load import load
-from imagepins.process import run
 from imagepins.verify.findings import Check, Rank, Report, Status
 from imagepins.verify.keeper import Keeper
 from imagepins.verify.run import Options, verify_target
@@ -36,10 +34,9 @@ class Lab(Protocol):
 
 
 @pytest.fixture(scope="module")
-def verify(lab: Lab, repository: Path) -> Callable[[str | None], Report]:
+def verify(lab: Lab, debian_rocm: Copy) -> Callable[[str | None], Report]:
     """Verify debian_rocm itself (None), or one of the images made from it."""
-    run([str(repository / "tools/image"), "build", "debian_rocm"], env=dict(os.environ), timeout=280)
-    pins = load(repository / "pins.yaml")
+    pins = load(debian_rocm.pins)
     target = pins.targets["debian_rocm/trixie"]
     lab.build({name: f"FROM {target.tags[0]} AS SELF\n{lines}" for name, lines in STAGES.items()})
 
