@@ -11,7 +11,7 @@ from imagepins.engine.daemon import Daemon
 from imagepins.engine.dockercli import api_mismatch
 from imagepins.engine.endpoint import Endpoint
 from imagepins.engine.report import describe
-from imagepins.engine.status import _engine, read_status
+from imagepins.engine.status import Program, _engine, _status, read_status
 from imagepins.process import Completed
 
 Fake = Callable[[str, str], Path]
@@ -109,3 +109,13 @@ def test_free_space_is_that_of_the_systems_containerd_where_layers_lie_there() -
 def test_free_space_of_a_remote_engine_is_unknown() -> None:
     engine = _engine({}, {"DockerRootDir": "/"}, Endpoint("ssh://far", "DOCKER_HOST"))
     assert engine.free_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("version", "missing"),
+    [("v0.16.2", "buildx 0.17 or newer"), ("0.17.0", ""), ("0.29.1+ds1", ""), ("", ""), (None, "buildx 0.17 or newer")],
+)
+def test_buildx_that_is_too_old_is_listed_as_missing(version: str | None, missing: str) -> None:
+    buildx = None if version is None else Program("/docker-buildx", version)
+    told = _status(Endpoint("unix:///x", "default"), None, client=Program("/docker", "28"), buildx=buildx).missing
+    assert told == ((missing,) if missing else ())

@@ -12,6 +12,8 @@ PLUGIN_DIRS = (
     "/usr/lib/docker/cli-plugins",
     "/usr/libexec/docker/cli-plugins",
 )
+MIN_BUILDX = (0, 17)
+"""First version whose ``bake`` takes ``--allow``; ``build --check`` came with 0.15."""
 SYSTEM_DIRS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from imagepins.engine.base import Base, find_base
-from imagepins.engine.client import find_buildx, find_client, version_tuple
+from imagepins.engine.client import MIN_BUILDX, find_buildx, find_client, version_tuple
 from imagepins.engine.dataroot import free_bytes, has_containerd_store, layers_root
 from imagepins.engine.dockercli import api_mismatch, client_version, info_facts, version_facts
 from imagepins.engine.endpoint import Endpoint, find_endpoint
@@ -103,13 +103,18 @@ def _status(
     missing = (
         "Docker engine" if problem and problem.kind in ENGINE_KINDS else "",
         "docker client" if client is None else "",
-        "buildx" if buildx is None else "",
+        "" if buildx and _is_new_enough(buildx) else f"buildx {'.'.join(map(str, MIN_BUILDX))} or newer",
         "build --check (Docker Engine 27.0)" if engine and version_tuple(engine.version) < CHECK_ENGINE else "",
         "containerd image store" if engine and not engine.containerd_store else "",
         f"{BASE_REF} (tools/engine base)" if engine and base is None else "",
     )
     text = problem.text if problem else None
     return Status(endpoint, text, engine, client, buildx, base, tuple(name for name in missing if name))
+
+
+def _is_new_enough(buildx: Program) -> bool:
+    # One that does not tell its version, as a build from source, is taken at its word.
+    return (version_tuple(buildx.version.removeprefix("v")) or MIN_BUILDX) >= MIN_BUILDX
 
 
 def _engine(server: Mapping[str, Any], info: Mapping[str, Any], endpoint: Endpoint) -> Engine:

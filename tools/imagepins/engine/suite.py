@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from imagepins.engine import apt
-from imagepins.engine.client import version_tuple
+from imagepins.engine.client import MIN_BUILDX, version_tuple
 from imagepins.engine.host import Host
 from imagepins.engine.progress import Say
 from imagepins.errors import EngineError
 
-WANTED = {"docker.io": (27, 0), "docker-cli": (27, 0), "docker-buildx": (0, 15)}
-"""The first versions whose ``build --check`` works; what an own suite has that is older is taken from NEWER_SUITE."""
+WANTED = {"docker.io": (27, 0), "docker-cli": (27, 0), "docker-buildx": MIN_BUILDX}
+"""First versions that will do: the engine answers ``build --check``. What an own suite has older than these is taken
+from NEWER_SUITE."""
 NEWER_SUITE = "forky"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
