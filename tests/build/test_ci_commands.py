@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -13,7 +14,7 @@ from imagepins.render.workflows import LEVELS
 
 
 @pytest.mark.engine
-def test_the_commands_of_the_jobs_work_in_order_on_this_machine(registry: str, tmp_path: Path) -> None:
+def test_the_commands_of_the_jobs_work_in_order_on_this_machine(registry: str, upstream: Any, tmp_path: Path) -> None:
     copy = copy_repository(tmp_path / "project")
     env = {
         **os.environ,
@@ -40,6 +41,7 @@ def test_the_commands_of_the_jobs_work_in_order_on_this_machine(registry: str, t
         assert outputs["any"] == ("true" if names else "false")
         return names
 
+    make("check")
     make("ci-login")
     assert "debian_rocm/trixie" in planned("before")
     make("ci-image", IMAGE="debian_rocm/trixie", PUSH="1")
@@ -48,3 +50,7 @@ def test_the_commands_of_the_jobs_work_in_order_on_this_machine(registry: str, t
     assert "debian_rocm/trixie" in (tmp_path / "summary.md").read_text()
     assert "debian_rocm/trixie" not in planned("after")
     copy.remove_images()
+
+    pin = f'{{git: "{upstream.url}", commit: "{upstream.sha("main")}", track: {{branch: main}}}}'
+    (copy.root / "pins.yaml").write_text(f"schema: 1\npins:\n  tool: {pin}\nimages: {{}}\n")
+    make("outdated")

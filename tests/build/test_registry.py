@@ -164,6 +164,15 @@ def test_layers_are_kept_in_and_taken_from_a_cache_that_may_fail(single: "Projec
     assert push(single, registry, "--cache", "127.0.0.1:1/cache")["app"]["state"] == "built"
 
 
+@pytest.mark.parametrize("said", ["0", "1"])
+def test_a_cache_is_left_as_it_is_where_that_is_asked_for(single: "Project", registry: str, said: str) -> None:
+    single.env |= {"IMAGEPINS_CACHE": f"{registry}/kept-{said}", "IMAGEPINS_CACHE_READ_ONLY": said}
+    assert push(single, registry)["app"]["state"] == "built"
+    with urlopen(f"http://{registry}/v2/_catalog", timeout=10) as answer:
+        repositories = json.load(answer)["repositories"]
+    assert (f"kept-{said}/{single.prefix}-app" in repositories) is (said == "0")
+
+
 @pytest.mark.parametrize("fault", [429, 500, 503, "close", "slow"])
 def test_a_registry_that_recovers_in_time_is_asked_again(single: "Project", faulty: "Faulty", fault: int | str) -> None:
     push(single, faulty.address)

@@ -42,6 +42,7 @@ class Settings:
     content_only: bool = False
     output: str = ""
     cache: str = ""
+    cache_read_only: bool = False
     no_cache: bool = False
     attest: tuple[str, ...] = ()
     time_limit: float = 6 * 3600.0
@@ -87,7 +88,7 @@ def bake_target(node: Node, part: Node, settings: Settings, parents: Mapping[str
         secret=[fields(id=name, src=str(settings.secrets[name])) for name in wanted],
         network=settings.network,
         attest=settings.attest or ("type=provenance,disabled=true",),
-        **_caches(part, settings.cache),
+        **_caches(part, settings.cache, read_only=settings.cache_read_only),
     )
 
 
@@ -107,14 +108,14 @@ def _tags(node: Node, settings: Settings) -> list[str]:
     return [node.content_tag] if settings.content_only else [*node.target.tags, node.content_tag]
 
 
-def _caches(node: Node, prefix: str) -> dict[str, list[str]]:
+def _caches(node: Node, prefix: str, *, read_only: bool) -> dict[str, list[str]]:
     """Layer cache in a registry, one reference per target; an export that fails does not fail the image."""
     if not prefix:
         return {}
     ref = f"{prefix}/{node.target.image}:cache-{node.target.variant}"
     return {
         "cache_from": [f"type=registry,ref={ref}"],
-        "cache_to": [f"type=registry,ref={ref},mode=max,ignore-error=true"],
+        "cache_to": [] if read_only else [f"type=registry,ref={ref},mode=max,ignore-error=true"],
     }
 
 

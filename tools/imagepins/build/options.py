@@ -24,7 +24,8 @@ class Options:
     """What the user asked of a build run. ``time_limit`` is in seconds and for one target.
 
     ``content_only`` leaves the targets' own tags alone; ``force`` builds what is there; ``atomic`` moves no tag unless
-    everything is good; ``load`` brings what a registry holds into the local engine.
+    everything is good; ``load`` brings what a registry holds into the local engine. Layers are taken from ``cache``, a
+    registry's host and path, and kept there unless ``cache_read_only``.
     """
 
     builder: str | None = None
@@ -35,6 +36,7 @@ class Options:
     load: bool = False
     destination: Destination = field(default_factory=Destination)
     cache: str = ""
+    cache_read_only: bool = False
     no_cache: bool = False
     network: str = ""
     attest: tuple[str, ...] = ()

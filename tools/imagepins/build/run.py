@@ -58,6 +58,7 @@ def settings(job: Job, options: Options) -> Iterator[Settings]:
             push=options.push,
             content_only=options.content_only,
             cache=options.cache,
+            cache_read_only=options.cache_read_only,
             no_cache=options.no_cache,
             attest=options.attest,
             time_limit=options.time_limit,

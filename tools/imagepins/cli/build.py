@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     envvar="IMAGEPINS_CACHE",
     help="Keep layers in this registry and take them from there (IMAGEPINS_CACHE).",
 )
+@click.option(
+    "--cache-read-only",
+    is_flag=True,
+    envvar="IMAGEPINS_CACHE_READ_ONLY",
+    help="Keep no layers there (IMAGEPINS_CACHE_READ_ONLY=1).",
+)
 @click.option("--provenance", is_flag=True, help="Attach a provenance attestation.")
 @click.option("--sbom", is_flag=True, help="Attach a list of the software inside.")
 @click.option("--keep-going", is_flag=True, help="After a failure, build what does not depend on it.")
@@ -66,7 +72,7 @@ def _options(flags: Mapping[str, Any]) -> "Options":
     from imagepins.plan.destination import destination
 
     attest = [f"type={name}" for name in ("provenance", "sbom") if flags[name]]
-    same = {name: flags[name] for name in ("builder", "push", "force", "atomic", "load", "no_cache")}
+    same = {name: flags[name] for name in ("builder", "push", "force", "atomic", "load", "no_cache", "cache_read_only")}
     return Options(
         **same,
         destination=destination(flags["registry"]),
