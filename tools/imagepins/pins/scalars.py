@@ -52,7 +52,9 @@ def _version_hint(text: str) -> str | None:
     return "an exact version, no operator or wildcard" if re.search(r"[*<>=~!]", text) else None
 
 
-NAME = Scalar("a name of lower-case letters, digits, '-', '_' or '.'", r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
+# As Docker reads parts of a reference, which names become: one dot, up to two underscores, dashes at will.
+_PART = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
+NAME = Scalar("a name of lower-case letters, digits, '-', '_' or '.'", _PART)
 COMMIT = Scalar("a full commit of 40 lower-case hex digits", r"[0-9a-f]{40}", _sha_hint)
 SHORT_COMMIT = Scalar("the first 7 to 39 digits of a commit", r"[0-9a-f]{7,39}")
 DIGEST = Scalar("a digest, sha256: and 64 lower-case hex digits", r"sha256:[0-9a-f]{64}", _digest_hint)
@@ -73,10 +75,10 @@ URL = Scalar(
     rf"|file:///{_URL_REST})",
     _url_hint,
 )
-URL_PREFIX = Scalar("a URL prefix", r"(?:https|ssh|git|file|http)://[^\s\"'@]*|[\w.-]+@[\w.-]+:[^\s\"']*")
+URL_PREFIX = Scalar("a URL prefix", r"(?:https|ssh|git|file|http)://[!#-&(-?A-~]*|[\w.-]+@[\w.-]+:[!#-&(-~]*")
 REPOSITORY = Scalar(
     "an image repository without tag or digest, e.g. rocm/dev-ubuntu-22.04",
-    r"(?:[a-zA-Z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*",
+    rf"(?:[a-zA-Z0-9.-]+(?::\d+)?/)?{_PART}(?:/{_PART})*",
     lambda text: "write the tag under 'tag:'" if ":" in text else None,
 )
 TAG = Scalar("an image tag", r"\w[\w.-]{0,127}")

@@ -95,7 +95,7 @@ def _finding(value: Value, key: str, message: str) -> Finding:
 def _check_scalar(value: Value, expected: Scalar, key: str) -> Iterator[Finding]:
     if not isinstance(value, Text):
         yield _finding(value, key, f"expected {expected.expected}, found {yaml.describe(value)}")
-    elif not re.fullmatch(expected.pattern, value.strip() if value.style in {"|", ">"} else value):
+    elif not re.fullmatch(expected.pattern, value.strip() if value.style in {"|", ">"} else value, re.ASCII):
         hint = (expected.hint(value) or "").replace(" NAME ", f" {_pin_of(key)} ")
         suffix = f" ({hint})" if hint else ""
         yield _finding(value, key, f"expected {expected.expected}, found {yaml.describe(value)}{suffix}")
