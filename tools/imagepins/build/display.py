@@ -8,6 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from imagepins.build.events import Events
+from imagepins.terminal import printable, unguarded
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,7 +74,7 @@ class LiveDisplay:
     def ended(self, name: str, text: str) -> None:
         with self._lock:
             self._rows.pop(name, None)
-        self._console.print(f"{name}: {text}", highlight=False, markup=False)
+        self._console.print(printable(f"{name}: {text}"), highlight=False, markup=False)
 
     def __rich__(self) -> "Table":
         from rich.table import Table
@@ -99,7 +100,7 @@ def display() -> Iterator[Display]:
     from rich.console import Console
     from rich.live import Live
 
-    console = Console(stderr=True)
+    console = Console(file=unguarded(sys.stderr))
     shown = LiveDisplay(console)
     with Live(shown, console=console, refresh_per_second=4, transient=True):
         yield shown
@@ -107,5 +108,5 @@ def display() -> Iterator[Display]:
 
 def shorten(name: str) -> str:
     """A step's name on one line of moderate length."""
-    line = " ".join(name.split())
+    line = printable(" ".join(name.split()))
     return line if len(line) <= 100 else line[:97] + "..."

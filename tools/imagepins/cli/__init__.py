@@ -15,6 +15,7 @@ import click
 
 from imagepins.errors import EXIT_INTERRUPTED, ImagePinsError
 from imagepins.pins.text import masked
+from imagepins.terminal import guarded
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -65,7 +66,8 @@ def run_command(command: click.Command, argv: Sequence[str] | None, *, name: str
 
     ``obj`` is handed to commands that ask for it. A command returns its code, or None for 0. SIGTERM and SIGHUP end it
     as an interrupt does, so that clean-up runs. With ``--json`` stdout gets one JSON document, whole: what the command
-    printed, or, where it ended before it printed any, ``{"error": ..., "exit_code": ...}``.
+    printed, or, where it ended before it printed any, ``{"error": ..., "exit_code": ...}``. Nothing that is written
+    steers the terminal, whoever wrote it.
     """
     _listen_to_signals()
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -73,13 +75,14 @@ def run_command(command: click.Command, argv: Sequence[str] | None, *, name: str
         # of both streams lines stand as they were written, as on a terminal.
         sys.stdout.reconfigure(errors="backslashreplace", line_buffering=True)
     arguments = list(sys.argv[1:] if argv is None else argv)
-    try:
-        if "--json" in takewhile(lambda each: each != "--", arguments):
-            return _with_one_document(command, arguments, name, obj)
-        code = _call(command, arguments, name, obj)
-        sys.stdout.flush()
-    except _ENDS as error:
-        return _tell(error, name)[0]
+    with guarded():
+        try:
+            if "--json" in takewhile(lambda each: each != "--", arguments):
+                return _with_one_document(command, arguments, name, obj)
+            code = _call(command, arguments, name, obj)
+            sys.stdout.flush()
+        except _ENDS as error:
+            return _tell(error, name)[0]
     return code
 
 

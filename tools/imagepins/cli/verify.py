@@ -10,6 +10,7 @@ import click
 
 from imagepins.cli import json_option, pins_option
 from imagepins.errors import RefError
+from imagepins.terminal import unguarded
 from imagepins.verify.keeper import Keeper
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _show(report: Report) -> None:
     if report.checks and sys.stdout.isatty():
         from rich.console import Console
 
-        Console().print(reports.table(report))
+        Console(file=unguarded(sys.stdout)).print(reports.table(report))
     elif report.checks:
         click.echo(reports.plain_table(report))
     for check in report.checks:
