@@ -1,7 +1,7 @@
 """Every error a command can end with, and the exit code each stands for.
 
-A message says what happened, where (``pins.yaml:LINE`` or a ref), and what to do next. Nothing here is caught
-except by ``cli.run_command``, which prints the message and returns the code.
+A message says what happened, where (``pins.yaml:LINE`` or a ref), and what to do next. ``cli.run_command`` prints it
+and returns the code; elsewhere an error is caught only to become a finding, a row or a more telling error.
 """
 
 from typing import ClassVar

@@ -172,7 +172,7 @@ def _restore(change: _Change, wanted: bytes | None) -> None:
 
 
 def _undo(journal: Path, changes: list[_Change]) -> bool:
-    """Put every file back; whether that worked. Of a full disk nothing is asked but where a file is new already."""
+    """Put every file back; whether that worked. Needs no room on the disk but for files that were replaced already."""
     with suppress(OSError):
         for path in (*(change.target for change in changes), journal):
             _remove(_temporary(path))
@@ -198,7 +198,7 @@ def _why(error: OSError) -> str:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Errors of the system name ``path``: a full disk's name none, others that of a file people never see."""
+    """Let errors of the system name ``path``: that of a full disk names no file, others name a temporary one."""
     try:
         yield
     except OSError as error:

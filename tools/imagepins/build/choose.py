@@ -88,7 +88,10 @@ def refuse_incomplete(pinset: PinSet, nodes: Iterable[Node]) -> None:
 
 
 def to_build(nodes: Sequence[Node], wanted: Sequence[str], found: Found, *, push: bool, force: bool) -> list[Node]:
-    """Wanted nodes that are not there and such of their parents, in build order. ``force`` takes all wanted ones."""
+    """Wanted nodes that are not there, and their parents that are not there, in build order.
+
+    ``force`` takes all wanted nodes, whether they are there or not.
+    """
     by_name = {node.name: node for node in nodes}
     chosen = {name for name in wanted if force or not found.where(by_name[name], push=push)}
     queue = [parent for name in chosen for parent in by_name[name].parents.values()]

@@ -1,6 +1,6 @@
 """The values pins.yaml stands for. Frozen; every text carries its place in the file (see ``pins.text.Text``)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -149,7 +149,7 @@ class PinSet:
     def select(self, names: tuple[str, ...] = ()) -> tuple[Target, ...]:
         """Targets of the given images or image/variants (all where none are given), parents before children.
 
-        Parents of what is selected are not added; ``with_parents`` does. Raises UsageError for an unknown name.
+        Parents of what is selected are not added. Raises UsageError for an unknown name.
         """
         if not names:
             return tuple(self.targets.values())
@@ -161,16 +161,3 @@ class PinSet:
                 raise UsageError(f"{self.path}: no image '{name}'{nearest(name, known)}")
             wanted.update(each.name for each in found)
         return tuple(each for each in self.targets.values() if each.name in wanted)
-
-
-def with_parents(targets: tuple[Target, ...]) -> Iterator[Target]:
-    """The targets and all their parents, each once, parents first."""
-    seen: set[str] = set()
-    for target in targets:
-        chain = [target]
-        while chain[-1].parent:
-            chain.append(chain[-1].parent)
-        for each in reversed(chain):
-            if each.name not in seen:
-                seen.add(each.name)
-                yield each

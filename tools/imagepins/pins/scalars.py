@@ -113,5 +113,4 @@ CONDITION = Scalar(
     "a condition such as 'rccl < 2.32', 'triton @ 89002410' or 'torch carries rocm-sdk'",
     r"\S+ (?:[<>]=?|[=!]=|@|carries) \S+(?: and \S+ (?:[<>]=?|[=!]=|@|carries) \S+)*",
 )
-FLAG = Scalar("true or false", r"true|false")
 NUMBER = Scalar("a whole number", r"\d{1,6}")

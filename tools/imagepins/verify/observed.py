@@ -178,7 +178,7 @@ class Record(_Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class ImageFacts(_Entry):
-    """What the engine says of the image. ``base_layers`` maps a base image that is here to its layers."""
+    """What the engine says of the image. ``bases`` maps a base image that is here to what the engine says of that."""
 
     ref: str = ""
     id: str = ""

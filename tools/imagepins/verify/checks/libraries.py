@@ -43,7 +43,7 @@ def check_present(pin: Pin, component: Component, pins: PinSet, observed: Observ
 
 
 def check_provider(pin: Pin, component: Component, pins: PinSet, observed: Observed) -> Iterator[Check]:
-    """The functions of a library must come from its mapped file, not from one that is preloaded or holds them too."""
+    """A program must get a library's functions from the library's own file, not from another that has them."""
     for family in component.libraries:
         for load in observed.loads:
             files = {(each.device, each.inode) for each in load.mapped if each.family == family}
