@@ -21,7 +21,7 @@ def test_interrupt_ends_all_look_ups_and_their_children(
         '  p{number}:\n    git: git@slow.example:o/r{number}.git\n    commit: "{commit}"\n    track: {{branch: main}}\n'
     )
     project.write("".join(pin.format(number=each, commit=commit) for each in range(4)))
-    (tmp_path / "ssh").write_text(f"#!/bin/sh\necho $$ >>{tmp_path}/pids\nexec sleep 60\n")
+    (tmp_path / "ssh").write_text(f"#!/bin/sh\necho $$ >>{tmp_path}/pids\nexec sleep 600\n")
     (tmp_path / "ssh").chmod(0o755)
     monkeypatch.setenv("GIT_SSH_COMMAND", str(tmp_path / "ssh"))
     monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "ssh")
@@ -31,12 +31,11 @@ def test_interrupt_ends_all_look_ups_and_their_children(
     with subprocess.Popen(command, env=env, stderr=subprocess.PIPE) as process:
         pids = _pids_of_four(tmp_path / "pids")
         process.send_signal(number)
-        started = time.monotonic()
-        assert process.wait(20) == 130
-    assert time.monotonic() - started < 8
+        assert process.wait(120) == 130
     # They were all sent a signal; a grandchild's end is waited for by nobody but the kernel.
+    deadline = time.monotonic() + 120
     while [pid for pid in pids if _is_running(pid)]:
-        assert time.monotonic() - started < 10
+        assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
@@ -49,7 +48,7 @@ def _is_running(pid: str) -> bool:
 
 
 def _pids_of_four(file: Path) -> list[str]:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         pids = file.read_text().split() if file.exists() else []
         if len(pids) == 4:
