@@ -167,8 +167,7 @@ def test_all_moves_what_can_move_and_tells_the_rest(project: Any, mono: Any, ups
     project.write(pin_of(mono) + bad + pin_of(mono, name="kept", more="    hold: wait\n"))
     ended = project.run("--all")
     assert ended.code == 3
-    assert "rccl moved to" in ended.out
-    assert "kept is held: wait" in ended.out
+    assert 0 <= ended.out.find("rccl moved to") < ended.out.find("kept is held: wait")
     assert "not moved: pins.yaml:10: pin 'gone': branch nosuch" in ended.out
     assert mono.sha("main") in project.pins.read_text()
     assert mono.sha("refs/keep/old") in project.pins.read_text()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,44 @@ def start(project: Any, *arguments: str) -> subprocess.Popen[bytes]:
 def test_two_runs_on_two_pins_lose_no_update(two: Any, upstream: Any) -> None:
     running = [start(two, name, upstream.sha("main")) for name in "ab"]
     for process in running:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
     assert two.pins.read_text().count(upstream.sha("main")) == 2
     assert two.dockerfile.read_text().count(upstream.sha("main")) == 2
+
+
+def test_run_that_commits_waits_for_the_commit_of_another(versioned: Any, upstream: Any) -> None:
+    hook = versioned.root / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\ntouch .git/begun\nwhile [ ! -e .git/go ]; do sleep 0.05; done\n")
+    hook.chmod(0o755)
+    first = start(versioned, "a", "main", "--commit")
+    _wait_for(versioned.root / ".git/begun")
+    second = start(versioned, "b", "main", "--commit")
+    with suppress(subprocess.TimeoutExpired):
+        # Time for it to find the first one's files written and not committed, which it must not tell as an error.
+        second.wait(5)
+    (versioned.root / ".git/go").touch()
+    for process in (first, second):
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    subjects = versioned.git("log", "--format=%s").splitlines()
+    assert [subject.split()[1] for subject in subjects[:2]] == ["b", "a"]
+    assert versioned.git("status", "--porcelain") == ""
+
+
+def _wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 120
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_two_runs_on_one_pin_end_as_one_after_the_other(two: Any, upstream: Any) -> None:
     wanted = [upstream.sha("refs/keep/c3"), upstream.sha("refs/keep/c5")]
     running = [start(two, "a", sha, "--allow-downgrade") for sha in wanted]
     for process in running:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
     last = next(sha for sha in wanted if sha in two.pins.read_text())
     assert f"ARG A_COMMIT={last}\n" in two.dockerfile.read_text()
@@ -45,7 +73,7 @@ def test_kill_at_any_moment_leaves_old_or_new(two: Any, upstream: Any) -> None:
         process = start(two, "a", upstream.sha(revision))
         time.sleep(rng.uniform(0.05, 0.6))
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
         assert two.run("--check").code == 0
     assert two.run("a").code == 0
     assert not list(two.root.rglob(".*"))
@@ -56,14 +84,14 @@ def test_interrupt_ends_with_130_and_leaves_nothing(
 ) -> None:
     commit, slow = upstream.sha("main"), tmp_path / "bin"
     slow.mkdir()
-    (slow / "git").write_text("#!/bin/sh\nexec sleep 60\n")
+    (slow / "git").write_text(f"#!/bin/sh\ntouch {slow}/begun\nexec sleep 600\n")
     (slow / "git").chmod(0o755)
     before = two.snapshot()
     monkeypatch.setenv("PATH", f"{slow}:{os.environ['PATH']}")
     process = start(two, "a", commit)
-    time.sleep(1)
+    _wait_for(slow / "begun")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     assert process.returncode == 130
     assert two.snapshot() == before
 

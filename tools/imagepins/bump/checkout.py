@@ -3,14 +3,16 @@
 The user's own git configuration applies: signing, hooks, identity. Their other changes, staged or not, stay theirs.
 """
 
+import fcntl
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from imagepins import process
 from imagepins.bump.commit import message
+from imagepins.dirlock import locked
 from imagepins.errors import CheckFailed, ImagePinsError, UsageError
 from imagepins.files import exclusive, replace_all
 from imagepins.gitrepo.command import last_words
@@ -42,6 +44,17 @@ def prepare_branch(root: Path, branch: str | None) -> None:
         raise UsageError(f"'{branch}' cannot be the name of a branch")
     if _git(root, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", check=False).code == 0:
         raise UsageError(f"branch {branch} exists already; name another")
+
+
+@contextmanager
+def only_committer(root: Path) -> Iterator[None]:
+    """Let other runs that commit here wait, which else would take written files for changes of somebody's own.
+
+    Not by the lock on the files: hooks of the commit may want to read them.
+    """
+    git_dir = Path(_git(root, "rev-parse", "--absolute-git-dir").stdout.rstrip("\n"))
+    with locked(git_dir, fcntl.LOCK_EX, 2 * COMMIT_SECONDS):
+        yield
 
 
 def check_committable(root: Path, proposal: "Proposal") -> None:

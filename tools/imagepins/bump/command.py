@@ -72,16 +72,17 @@ def carry_out(
 
     if not commit and branch is None:
         return bump(pins_path, request, options, dry_run=dry_run), None
-    from imagepins.bump.checkout import check_committable, commit_files, prepare_branch
+    from imagepins.bump.checkout import check_committable, commit_files, only_committer, prepare_branch
     from imagepins.bump.commit import BumpCommit, message
 
     root = pins_path.parent
     prepare_branch(root, branch)
-    check = partial(check_committable, root)
-    outcome = bump(pins_path, request, options, dry_run=dry_run, before_write=check)
-    if not outcome.proposal.contents:
-        return outcome, None
-    sha = commit_files(pins_path, outcome, branch) if outcome.written else None
+    with only_committer(root):
+        check = partial(check_committable, root)
+        outcome = bump(pins_path, request, options, dry_run=dry_run, before_write=check)
+        if not outcome.proposal.contents:
+            return outcome, None
+        sha = commit_files(pins_path, outcome, branch) if outcome.written else None
     return outcome, BumpCommit(message(outcome.proposal.moves), branch, sha)
 
 

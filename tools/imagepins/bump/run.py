@@ -95,7 +95,8 @@ def propose(
             moves.append(_skipped(pins[name], f"stays: {found}"))
         else:
             failed.append((name, found))
-    return _settle_aliases(pinset, moves, is_lenient=request.is_lenient), tuple(failed)
+    in_order = sorted(moves, key=lambda move: [*request.refs].index(str(move.pin)))
+    return _settle_aliases(pinset, in_order, is_lenient=request.is_lenient), tuple(failed)
 
 
 def located(error: ImagePinsError, pinset: PinSet, pin: Pin) -> ImagePinsError:
