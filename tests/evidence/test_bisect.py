@@ -1,4 +1,5 @@
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -241,6 +242,16 @@ def test_a_dry_run_tells_what_to_expect_and_builds_nothing(bisect: Bisect, plant
     document = json.loads(bisect("--dry-run", "--json", good=planted.commits[0])[1])
     assert document == {"schema": 1, "commits": 59, "all_commits": 119, "builds": 8, "ends": 2}
     assert not (planted.pins.parent / "build").exists()
+
+
+def test_mirrors_of_the_pin_file_are_asked(bisect: Bisect, planted: Planted) -> None:
+    text = planted.pins.read_text()
+    url = re.search(r"git: (file://\S+),", text)
+    assert url
+    mirrors = f"mirrors: {{'https://example.org/': '{url[1].removesuffix('lib')}'}}\npins:\n"
+    planted.pins.write_text(text.replace("pins:\n", mirrors, 1).replace(url[1], "https://example.org/lib", 1))
+    code, out, err = bisect("--dry-run", good=planted.commits[0])
+    assert (code, "59 commits under the path" in out) == (0, True), err
 
 
 def test_a_hold_on_the_pin_does_not_keep_it_from_being_bisected(bisect: Bisect, planted: Planted) -> None:

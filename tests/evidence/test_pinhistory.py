@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,22 @@ def test_a_merged_branch_counts_as_its_merge(lib: Any, read: Read) -> None:
     history = read(start, "main")
     assert history.span.commits == (lib.sha("main"),)
     assert describe_commit(history, lib.sha("main")).pull == "pull 77"
+
+
+@pytest.mark.parametrize(
+    ("message", "page"),
+    [
+        ("fix (#7)", "https://gitlab.example/o/lib/pull/7"),
+        ("Merge branch x\n\nSee merge request o/lib!12", "https://gitlab.example/o/lib/-/merge_requests/12"),
+        ("nothing of the kind #7", ""),
+    ],
+)
+def test_the_page_of_the_change_is_named_as_its_host_does(lib: Any, read: Read, message: str, page: str) -> None:
+    start = lib.sha("HEAD")
+    commit = lib.commit_files(message, {"lib/a": "2"})
+    history = read(start, "main")
+    hosted = replace(history, repository=replace(history.repository, url="https://gitlab.example/o/lib.git"))
+    assert describe_commit(hosted, commit).pull == page
 
 
 @pytest.mark.parametrize("path", ["[lib]", "[lib, other]"])

@@ -10,7 +10,7 @@ from imagepins.gitrepo.history import Commit, Relation
 from imagepins.gitrepo.hosting import Hosting
 from imagepins.gitrepo.pulls import PullState
 from imagepins.gitrepo.submodules import SubmoduleMove
-from imagepins.pins.model import Pin
+from imagepins.pins.model import Pin, PinSet
 from imagepins.pins.text import Text
 
 
@@ -46,6 +46,10 @@ class Options:
     reason: str | None = None
     hosting: Hosting = field(default_factory=Hosting)
     stop: Event = field(default_factory=Event)
+
+    def with_mirrors_of(self, pinset: PinSet) -> "Options":
+        """The same with the mirrors of pins.yaml, where this user has no other."""
+        return replace(self, mirrors={**pinset.mirrors, **self.mirrors})
 
     @property
     def permissive(self) -> "Options":

@@ -19,7 +19,7 @@ from imagepins.pins.model import GitPin, ImagePin, Pin, PinSet, UrlPin
 
 def outdated(pinset: PinSet, names: Sequence[str], options: Options, today: datetime.date) -> tuple[Status, ...]:
     """The status of the pins ``names``, one look-up per repository, all of them in parallel."""
-    options = replace(options, mirrors={**pinset.mirrors, **options.mirrors})
+    options = options.with_mirrors_of(pinset)
     pins = [pinset.pin(name) for name in names]
     by_url: dict[str, list[GitRequest]] = {}
     for pin in pins:

@@ -68,7 +68,7 @@ def propose(
     pinset: PinSet, request: Request, options: Options
 ) -> tuple[tuple[Move, ...], tuple[tuple[str, ImagePinsError], ...]]:
     """The move of every pin asked for. Without ``is_lenient`` the first that cannot move raises."""
-    options = replace(options, mirrors={**pinset.mirrors, **options.mirrors})
+    options = options.with_mirrors_of(pinset)
     pins = {name: pinset.pin(name) for name in request.refs}
     moves = [_held(pinset, pin, is_lenient=request.is_lenient) for pin in pins.values() if pin.hold]
     todo = [name for name, pin in pins.items() if not pin.hold]

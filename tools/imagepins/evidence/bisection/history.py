@@ -14,7 +14,10 @@ from imagepins.gitrepo.trees import lookup
 from imagepins.gitrepo.url import web_url
 from imagepins.pins.model import GitPin, Pin
 
-_PULL = re.compile(r"\(#(\d+)\)\s*$|^Merge pull request #(\d+)\b|^See merge request \S*!(\d+)$", re.MULTILINE)
+_PULL = re.compile(
+    r"\(#(?P<subject>\d+)\)\s*$|^Merge pull request #(?P<pull>\d+)\b|^See merge request \S*!(?P<merge>\d+)$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,11 @@ def read_history(pin: Pin, good: str, bad: str, options: Options) -> History:
 def describe_commit(history: History, commit: str) -> Described:
     """What a person wants to know of the first bad commit."""
     message = read(history.repository, "log", "-1", "--format=%B", commit).strip()
-    number = next((each for groups in _PULL.findall(message) for each in groups if each), "")
+    found = _PULL.search(message)
+    kind, number = (found.lastgroup or "", found[found.lastgroup or 0]) if found else ("", "")
     web = web_url(history.repository.url)
-    pull = f"{web}/pull/{number}" if web and number else f"pull {number}" if number else ""
+    page = "-/merge_requests" if kind == "merge" else "pull"
+    pull = f"{web}/{page}/{number}" if web and number else f"pull {number}" if number else ""
     return Described(describe_commits(history.repository, [commit])[commit], message, pull)
 
 

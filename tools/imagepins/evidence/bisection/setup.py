@@ -1,15 +1,12 @@
 """Names on the command line → the project a bisection is about, and everything its verdicts depend on."""
 
-import os
 from pathlib import Path
 
-from imagepins.bump.move import Options
+from imagepins.bump.command import make_options
 from imagepins.errors import PinsError, UsageError
 from imagepins.evidence.bisection.build import Project, Unbuildable, plan_at
 from imagepins.evidence.bisection.history import History
 from imagepins.evidence.bisection.trying import Command
-from imagepins.gitrepo.cache import cache_root
-from imagepins.gitrepo.url import parse_mirrors
 from imagepins.pins.edit import remove_key, splice
 from imagepins.pins.load import load, loads
 
@@ -26,8 +23,7 @@ def make_project(pins_path: Path, image: str, pin: str) -> Project:
     if pinset.pin(pin).hold:
         # A hold keeps people from moving the pin; here it only moves in images that bear no tag.
         pinset = loads(splice(pinset.text, [remove_key(pinset.text, ["pins", pin], "hold")]), pinset.path)
-    options = Options(cache=cache_root(), mirrors=parse_mirrors(os.environ.get("IMAGEPINS_MIRRORS", "")))
-    return Project(pinset, pins_path, targets[0].name, pin, options)
+    return Project(pinset, pins_path, targets[0].name, pin, make_options().with_mirrors_of(pinset))
 
 
 def question(project: Project, history: History, command: Command) -> list[str]:

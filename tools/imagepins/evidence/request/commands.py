@@ -128,7 +128,7 @@ def _open(root: Path, title: str, body: str) -> str:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode()
+        return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
