@@ -208,3 +208,28 @@ def test_pick_is_found_as_itself_as_a_copy_or_not_at_all(pull: Any, open_cache: 
     pull.git("cherry-pick", pick)
     fetch_refs(repository, ["refs/heads/main"])
     assert contained_as(repository, pick, pull.sha("main")) == pull.sha("main")
+
+
+def test_merge_that_was_taken_back_is_told_until_it_comes_again(
+    pull: Any, state_of: Callable[[str], PullState]
+) -> None:
+    pull.git("merge", "--quiet", "--squash", "p7")
+    pull.git("commit", "--quiet", "--message", "feat (#7)")
+    merged, head = pull.sha("main"), pull.sha("refs/pull/7/head")
+    pull.git("revert", "--no-edit", "HEAD")
+    state = state_of(head)
+    assert (state.state, state.merged_as) == ("merged", merged)
+    assert state.words.endswith(f"{pull.sha('main')[:12]} has taken it back since")
+    pull.git("revert", "--no-edit", "HEAD")
+    assert "taken" not in state_of(head).words
+
+
+def test_change_that_was_taken_back_is_not_contained(pull: Any, open_cache: Callable[..., Repository]) -> None:
+    repository = open_cache(pull.url)
+    change = pull.commit_files("change", {"other": "2"})
+    pull.git("revert", "--no-edit", "HEAD")
+    taken_back = pull.sha("main")
+    pull.git("revert", "--no-edit", "HEAD")
+    fetch_refs(repository, ["refs/heads/main"])
+    tips = (change, taken_back, pull.sha("main"))
+    assert [contained_as(repository, change, tip) for tip in tips] == [change, None, change]

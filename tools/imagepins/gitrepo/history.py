@@ -89,6 +89,13 @@ def log(repository: Repository, old: str, new: str, *, limit: int | None = LOG_L
     return tuple(_parsed(read(repository, "log", "-z", f"--format={_FIELDS}", *capped, new, f"^{old}", "--")))
 
 
+def reverted_by(repository: Repository, commit: str, tip: str) -> str | None:
+    """The commit between ``commit`` and ``tip`` that says it reverts the former and is not itself reverted, or None."""
+    said = ["--fixed-strings", f"--grep=This reverts commit {commit}"]
+    found = read(repository, "log", "--format=%H", *said, tip, f"^{commit}", "--").split()
+    return next((each for each in found if reverted_by(repository, each, tip) is None), None)
+
+
 def _parsed(text: str) -> Iterable[Commit]:
     # -z ends each record with the byte that also parts its fields.
     fields = text.split("\0")

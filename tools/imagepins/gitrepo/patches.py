@@ -6,7 +6,7 @@ A rebase keeps the patch-id of each commit; a squash merge keeps that of the who
 from collections.abc import Sequence
 
 from imagepins.gitrepo.cache import Repository, read
-from imagepins.gitrepo.history import Commit, describe_commits, is_ancestor, merge_base
+from imagepins.gitrepo.history import Commit, describe_commits, is_ancestor, merge_base, reverted_by
 from imagepins.gitrepo.objects import ObjectsUnavailable
 from imagepins.gitrepo.trees import EMPTY_TREE, load_difference, touching
 
@@ -73,9 +73,12 @@ def _touching_all(repository: Repository, base: str, tip: str, files: Sequence[s
 
 
 def contained_as(repository: Repository, commit: str, tip: str) -> str | None:
-    """The commit by which ``tip`` contains the change of ``commit``: itself, its copy, or None."""
-    if is_ancestor(repository, commit, tip):
-        return commit
+    """The commit by which ``tip`` contains the change of ``commit``: itself or a copy; None where that was reverted."""
+    found = commit if is_ancestor(repository, commit, tip) else _copy_of(repository, commit, tip)
+    return found if found and not reverted_by(repository, found, tip) else None
+
+
+def _copy_of(repository: Repository, commit: str, tip: str) -> str | None:
     base = merge_base(repository, commit, tip)
     if base is None:
         return None

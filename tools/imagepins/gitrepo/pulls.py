@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from imagepins.gitrepo.cache import Repository, commits_of, read
-from imagepins.gitrepo.history import describe_commits, is_ancestor, log, merge_base
+from imagepins.gitrepo.history import describe_commits, is_ancestor, log, merge_base, reverted_by
 from imagepins.gitrepo.patches import (
     TooManyCandidates,
     changed_files,
@@ -118,7 +118,9 @@ def _merged(repository: Repository, state: PullState, tip: str, merge: _Merge) -
     is_exact = trees[state.pinned].tree == trees[merge.commit].tree
     is_settled = is_on_the_way(repository, merge.commit, state.pinned, tip)
     merged = replace(state, state="merged", merged_as=merge.commit, how=merge.how)
-    return replace(merged, is_exact=is_exact, is_settled=is_settled)
+    undoing = reverted_by(repository, merge.commit, tip)
+    doubt = f"{undoing[:12]} has taken it back since" if undoing else ""
+    return replace(merged, is_exact=is_exact, is_settled=is_settled, doubt=doubt)
 
 
 def is_on_the_way(repository: Repository, old: str, commit: str, new: str) -> bool:
