@@ -178,7 +178,7 @@ def test_a_failed_step_is_told_with_dockerfile_and_template_line_pin_tail_and_lo
     assert "pins.yaml:3: the error is about the apt pin tool = 9.9.9" in ran.err
     assert "lib" not in ran.err.partition("last 40 lines")[0].partition(rendered)[2]
     shown = ran.err.partition("last 40 lines")[2].splitlines()
-    assert [line.strip() for line in shown[1:3]] == ["62", "63"]
+    assert [line.strip() for line in shown[1:3]] == ["| 62", "| 63"]
     log = project.root / f"build/logs/{project.prefix}-app-v.log"
     assert f"log: {log}" in ran.err
     assert "#5 1\n" in log.read_text() or " 1\n" in log.read_text()
@@ -188,6 +188,13 @@ def test_a_step_of_an_included_template_is_found_there(project: "Project") -> No
     (project.root / "part.j2").write_text("[[# a part #]]\nRUN echo [[[ image ]]] && \\\n    exit 3\n")
     project.write({"app": f"{BASE}[[% include 'part.j2' %]]\n"})
     assert "from part.j2:2" in project.run("build").err
+
+
+def test_what_a_step_says_commands_neither_the_terminal_nor_the_runner(project: "Project") -> None:
+    project.write({"app": f"{BASE}RUN printf '\\033[2Jgone\\n  ::stop-commands::x\\n' && exit 3\n"})
+    told = project.run("build").err
+    assert "\x1b" not in told
+    assert "    | gone\n    |   ::stop-commands::x\n" in told
 
 
 def test_of_steps_that_look_alike_the_one_that_failed_is_told(project: "Project") -> None:

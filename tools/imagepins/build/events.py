@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from imagepins.markup import printable
+
 TAIL_LINES = 40
 """Lines of a failed step that its report shows."""
 
@@ -150,7 +152,7 @@ class Events:
         # Progress bars overwrite themselves; what stands there in the end is what counts.
         shown = line.rstrip("\r").rpartition("\r")[2]
         self.is_clipped = self.is_clipped or CLIPPED in shown
-        step.tail.append(shown)
+        step.tail.append(printable(shown))
         return f"#{step.number} {shown}"
 
 

@@ -33,8 +33,9 @@ def describe_failure(pinset: PinSet, root: Path, node: Node, outcome: Outcome, l
     lines += [f"  {each}" for each in _pin_lines(pinset, node, instruction, [*tail, events.final_error])]
     if cause.hint:
         lines.append(f"  {cause.hint}")
+    # Blanks alone would leave a line that begins with :: a command to GitHub's runner.
     if tail:
-        lines += [f"  last {len(tail)} lines of {step.name if step else ''}:", *(f"    {each}" for each in tail)]
+        lines += [f"  last {len(tail)} lines of {step.name if step else ''}:", *(f"    | {each}" for each in tail)]
     if events.is_clipped:
         lines.append("  the builder clipped the log; give it BUILDKIT_STEP_LOG_MAX_SIZE=-1 to see all of it")
     return "\n".join([*lines, f"  log: {log}"])
