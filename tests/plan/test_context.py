@@ -56,6 +56,15 @@ def test_only_what_a_pattern_takes_is_in_the_context(root: Path, pattern: str, p
     assert read(root, pattern) == paths
 
 
+@pytest.mark.parametrize("is_file", [True, False], ids=["submodule", "clone"])
+def test_what_git_keeps_is_no_part_of_a_context(root: Path, *, is_file: bool) -> None:
+    kept = root / "dir/.git" if is_file else root / "dir/.git/index"
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text("of this checkout")
+    (root / "dir/.gitignore").write_text("a file like others")
+    assert read(root, ".", "dir") == [".hidden", "a.txt", "b.txt", "dir/.gitignore", "dir/c", "dir/sub/d", "link"]
+
+
 def test_brackets_and_stars_that_are_escaped_stand_for_themselves(root: Path) -> None:
     for name in ("x*y", "xzy", "[z]", "z"):
         (root / name).write_text(name)

@@ -4,7 +4,8 @@ A build never sees the repository: its context is a folder this tool fills with 
 needed, whose rules differ between clients (docker/docker-py#1471), and no context grows unnoticed.
 
 A link that a COPY line names is followed, as BuildKit does, with the context as its root: the link, every link behind
-it and what it leads to belong to the context. Links below a folder that is copied stay links.
+it and what it leads to belong to the context. Links below a folder that is copied stay links. What is called
+.git never belongs to it.
 """
 
 import os
@@ -82,7 +83,7 @@ def _matches(root: Path, use: Use, dockerfile: str) -> Iterator[Path]:
             continue
         yield from links
         if end.is_dir():
-            yield from (each for each in end.rglob("*") if each.is_symlink() or not each.is_dir())
+            yield from _below(end)
         else:
             yield end
 
@@ -111,6 +112,14 @@ def _glob(root: Path, directory: Path, parts: tuple[str, ...]) -> Iterator[Path]
             yield from _glob(root, path, parts) if path.is_dir() and not path.is_symlink() else ()
         elif _regex(first).fullmatch(name):
             yield from _glob(root, path, rest)
+
+
+def _below(directory: Path) -> Iterator[Path]:
+    """Files and links below a directory, without what git keeps of a submodule: that differs between checkouts."""
+    for here, folders, files in os.walk(directory):
+        folders[:] = [name for name in folders if name != ".git"]
+        links = [name for name in folders if (Path(here) / name).is_symlink()]
+        yield from (Path(here) / name for name in (*links, *files) if name != ".git")
 
 
 @cache
