@@ -17,6 +17,9 @@ pins:
     image: debian
     tag: trixie-slim
     allow_tag: for this test
+  a: {{image: a, tag: latest, allow_tag: for this test}}
+  a1: {{image: a, tag: "1", allow_tag: for this test}}
+  b: {{image: b, tag: latest, allow_tag: for this test}}
 images:
   app:
     template: Dockerfile.j2
@@ -171,3 +174,39 @@ def test_what_is_built_is_from_pins_yaml() -> None:
     assert found(f"FROM a\n# as in {other}\nRUN echo {'0a' * 32}\n") == [(3, "foreign-literal")]
     assert found("FROM a\nRUN git clone --branch release/7.3 $URL\n") == [(2, "foreign-literal")]
     assert found(f"FROM a\nRUN echo {'0' * 41}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("FROM debian:trixie-slim\n", []),
+        ("FROM docker.io/library/debian:trixie-slim AS x\nFROM x\nCOPY --from=0 /a /a\n", []),
+        ("FROM app:a\n", []),
+        ("FROM scratch\n", []),
+        ("ARG A\nFROM ${A:?run-bump_pin}\n", []),
+        ("FROM debian:trixie\n", [(1, "foreign-image")]),
+        ("FROM scratch\nCOPY --from=busybox /bin /bin\n", [(2, "foreign-image")]),
+        ("FROM scratch\nRUN --mount=from=tool:1,target=/t true\n", [(2, "foreign-image")]),
+    ],
+)
+def test_an_image_is_a_pin_or_one_of_our_own(text: str, expected: list[tuple[int, str]]) -> None:
+    assert found(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        ("ADD https://example.org/f /f", True),
+        ('ADD ["https://example.org/f", "/f"]', True),
+        ("ADD https://example.org/r.git#main /r", True),
+        ("ADD git@example.org:r.git /r", True),
+        ("ENV U=https://example.org/f\nADD $U /f", True),
+        (f"ADD https://example.org/r.git#{SHA} /r", False),
+        ("ADD --checksum=sha256:$SUM https://example.org/f /f", False),
+        ("ADD f.tar /f", False),
+        ("COPY f /f", False),
+    ],
+)
+def test_add_says_what_it_fetches(line: str, *, is_found: bool) -> None:
+    last = 1 + len(line.splitlines())
+    assert found(f"FROM a\n{line}\n") == ([(last, "unchecked-add")] if is_found else [])

@@ -23,10 +23,14 @@ class Use:
 
 @dataclass(frozen=True)
 class Sources:
-    """What a Dockerfile is built from: outside images (FROM, COPY --from, mount from=) and patterns of the context."""
+    """What a Dockerfile is built from: outside images (FROM, COPY --from, mount from=) and patterns of the context.
+
+    ``unchecked`` are addresses that ADD fetches without --checksum.
+    """
 
     images: tuple[Use, ...]
     files: tuple[Use, ...]
+    unchecked: tuple[Use, ...]
 
 
 def sources(parsed: Parsed, file: str, platform: str) -> Sources:
@@ -37,7 +41,7 @@ def sources(parsed: Parsed, file: str, platform: str) -> Sources:
     scan = _Scan(file, parsed.escape, _automatic(platform))
     for each in parsed.instructions:
         scan.read(each)
-    return Sources(_unique(scan.images), _unique(scan.files))
+    return Sources(_unique(scan.images), _unique(scan.files), _unique(scan.unchecked))
 
 
 @dataclass
@@ -85,6 +89,7 @@ class _Scan:
     outside: _Scope
     images: list[Use] = field(default_factory=list)
     files: list[Use] = field(default_factory=list)
+    unchecked: list[Use] = field(default_factory=list)
     stages: dict[str, _Scope] = field(default_factory=dict)
     scope: _Scope | None = None
     """That of the stage; None before the first."""
@@ -99,8 +104,10 @@ class _Scan:
         else:
             for name in _from_flags(each):
                 self._use_image(self._image(name, each.line), each.line)
-            names = (self._value(word, each.line) for word in _context_words(each))
-            self.files.extend(Use(name, each.line) for name in names if not _URL.match(name))
+            uses = [Use(self._value(word, each.line), each.line) for word in _context_words(each)]
+            self.files.extend(use for use in uses if not _URL.match(use.name))
+            if not each.flag_values("checksum"):
+                self.unchecked.extend(use for use in uses if _URL.match(use.name))
 
     @property
     def _here(self) -> _Scope:
