@@ -103,7 +103,13 @@ def _with_one_document(command: click.Command, arguments: list[str], name: str, 
 
 
 def _call(command: click.Command, arguments: list[str], name: str, obj: object) -> int:
-    code = command.main(args=arguments, prog_name=name, standalone_mode=False, obj=obj)
+    try:
+        code = command.main(args=arguments, prog_name=name, standalone_mode=False, obj=obj)
+    except RuntimeError as error:
+        # So Python 3.11 tells an interrupt that comes while a class is made, as imports make them.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
     return code if isinstance(code, int) else 0
 
 
