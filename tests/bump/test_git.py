@@ -265,3 +265,13 @@ def test_server_is_asked_for_the_refs_that_decide_and_no_others(
     monkeypatch.setenv("GIT_TRACE_PACKET", str(trace))
     project.run("rccl", *ref, "--allow-unreachable", "--dry-run")
     assert set(re.findall(r"fetch> ref-prefix (\S+)", trace.read_text())) == asked
+
+
+def test_text_of_others_does_nothing_to_the_terminal(pinned: Pinned, upstream: Any) -> None:
+    project = pinned()
+    upstream.commit("evil \x1b[31m \x07 \u202eflip")
+    upstream.git("commit", "--quiet", "--allow-empty", "--author=A\x1b[2JB <a@example.org>", "--message=last")
+    for arguments in (["rccl", "main", "--dry-run"], ["rccl", "\x1b[31m"], ["rccl", "feat/\u202ex"]):
+        ended = project.run(*arguments)
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e]", ended.out + ended.err)
+    assert "evil [31m" in project.run("rccl", "main", "--dry-run").out

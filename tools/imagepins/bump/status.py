@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from imagepins.bump.move import Side, identity, known_id
 from imagepins.errors import ImagePinsError, NetworkError
+from imagepins.markup import printable
 from imagepins.pins.model import Pin
 
 
@@ -64,4 +65,4 @@ def statuses_as_text(statuses: Iterable[Status]) -> str:
         out.append(f"{row.pin:<{width}}  {current}{newer}  {row.words}{tracks}")
         for label, texts in (("!", row.attention), ("?", row.unknown), (" ", row.notes)):
             out += [f"{'':<{width}}  {label} {text}" for text in texts]
-    return "".join(f"{line}\n" for line in out)
+    return printable("".join(f"{line}\n" for line in out))

@@ -5,6 +5,7 @@ from typing import Any
 from imagepins.evidence.bisection.history import Described, History, describe_commit
 from imagepins.evidence.bisection.search import Found, Verdict, trials_left
 from imagepins.evidence.bisection.trials import Trials
+from imagepins.markup import printable
 
 
 def bisect_text(history: History, found: Found, trials: Trials) -> str:
@@ -18,7 +19,8 @@ def bisect_text(history: History, found: Found, trials: Trials) -> str:
     skipped = [(commit, trial) for commit, trial in trials.found.items() if trial.verdict is Verdict.SKIP]
     lines += [f"skipped {commit[:12]}: {trial.why}" for commit, trial in skipped]
     counts = f"{len(trials.found)} commits tried, {len(skipped)} of them skipped"
-    return "\n".join([*lines, f"{counts}; {len(history.span.commits)} touch the path, of {history.all_count}"]) + "\n"
+    lines.append(f"{counts}; {len(history.span.commits)} touch the path, of {history.all_count}")
+    return printable("".join(f"{line}\n" for line in lines))
 
 
 def bisect_json(history: History, found: Found, trials: Trials) -> dict[str, Any]:
