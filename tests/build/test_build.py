@@ -190,29 +190,6 @@ def test_a_step_of_an_included_template_is_found_there(project: "Project") -> No
     assert "from part.j2:2" in project.run("build").err
 
 
-def test_what_a_step_says_commands_neither_the_terminal_nor_the_runner(project: "Project") -> None:
-    project.write({"app": f"{BASE}RUN printf '\\033[2Jgone\\n  ::stop-commands::x\\n' && exit 3\n"})
-    told = project.run("build").err
-    assert "\x1b" not in told
-    assert "    | gone\n    |   ::stop-commands::x\n" in told
-
-
-def test_of_steps_that_look_alike_the_one_that_failed_is_told(project: "Project") -> None:
-    step = f"RUN : {project.prefix} && test ! -e /x && touch /x\n"
-    project.write({"app": f"{BASE}[[% for _ in [1] %]]\n{step}[[% endfor %]]\n{step}"})
-    assert "from app.j2:5" in project.run("build").err
-
-
-def test_no_template_line_is_told_where_the_template_has_changed_meanwhile(project: "Project") -> None:
-    project.write({"app": f"{BASE}RUN echo begun {project.prefix} && sleep 5 && exit 3\n"})
-    log = project.root / f"build/logs/{project.prefix}-app-v.log"
-    with project.start("build") as process:
-        wait_for(lambda: log.exists() and "begun" in log.read_text())
-        (project.root / "app.j2").write_text(f"# one more line\n{BASE}RUN exit 3\n")
-        _, told = process.communicate(timeout=120)
-    assert "Dockerfile:4\n" in told
-
-
 def test_keep_going_builds_the_rest_and_shows_all_in_a_table(project: "Project") -> None:
     project.write(
         {
@@ -287,28 +264,6 @@ def test_secrets_are_there_in_the_step_and_in_no_layer_label_or_history(project:
     assert not list((project.root / "tmp").iterdir())
     del project.env["IMAGEPINS_MIRRORS"]
     assert project.plan()["app"]["hash"] == before
-
-
-@pytest.mark.parametrize(
-    ("line", "what"),
-    [
-        ("ENV KEY=hf_0123456789abcdef", "the value of HF_TOKEN"),
-        ("LABEL by=https://mirror.example/inside/", "the address of a git mirror"),
-        (f"ENV CA='{'Q' * 64}'", "a certificate of the CA bundle"),
-    ],
-    ids=["token", "mirror", "certificate"],
-)
-def test_what_is_private_never_gets_as_far_as_a_build(project: "Project", line: str, what: str) -> None:
-    project.write({"app": f"FROM scratch\n{line}\n"})
-    project.env["HF_TOKEN"] = "hf_0123456789abcdef"
-    project.env["IMAGEPINS_MIRRORS"] = "https://example.org/=https://mirror.example/inside/"
-    bundle = project.root / "company.pem"
-    bundle.write_text(f"-----BEGIN CERTIFICATE-----\n{'Q' * 64}\n-----END CERTIFICATE-----\n")
-    project.env["IMAGEPINS_CA_BUNDLE"] = str(bundle)
-    ran = project.run("build")
-    assert ran.code == 5
-    assert f"images/{project.prefix}-app/v/Dockerfile:4 holds {what}, which everybody who has the image" in ran.err
-    assert "hf_0123" not in ran.err
 
 
 def test_pins_without_their_id_stop_the_build_before_it_begins(project: "Project") -> None:

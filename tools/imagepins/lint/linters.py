@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from imagepins.errors import PinsError
 from imagepins.lint.rules import Problem
 from imagepins.plan.dockerfile import Parsed
 from imagepins.plan.stages import sources
@@ -46,12 +45,9 @@ def hadolint(dockerfile: Path, config: Path) -> list[Problem]:
 
 
 def buildkit(dockerfile: Path, parsed: Parsed, platform: str) -> list[Problem]:
-    """Problems that ``docker buildx build --check`` finds. Raises NotLinted."""
+    """Problems that ``docker buildx build --check`` finds. Raises NotLinted, and PinsError as ``sources``."""
     argv = ["docker", "buildx", "build", "--call=check,format=json", "--progress=plain"]
-    try:
-        images = sources(parsed, dockerfile.name, platform).images
-    except PinsError as error:
-        raise NotLinted(str(error)) from None
+    images = sources(parsed, dockerfile.name, platform).images
     for name in {use.name for use in images if "$" not in use.name} | {UNKNOWN_BASE}:
         argv += ["--build-context", f"{name}=docker-image://{STAND_IN}"]
     for name in _missing_bases(parsed):

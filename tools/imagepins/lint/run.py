@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from imagepins.errors import CheckFailed
+from imagepins.errors import CheckFailed, PinsError
 from imagepins.lint import linters, rules
 from imagepins.lint.rules import Problem
 from imagepins.parallel import parallel
@@ -91,5 +91,5 @@ def _ask(subject: _Subject, tool: str) -> list[Problem] | str:
         if tool == "hadolint":
             return linters.hadolint(path, subject.root / ".hadolint.yaml")
         return linters.buildkit(path, subject.parsed, subject.target.platform)
-    except linters.NotLinted as reason:
+    except (linters.NotLinted, PinsError) as reason:
         return str(reason)
