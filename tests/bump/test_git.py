@@ -274,4 +274,4 @@ def test_text_of_others_does_nothing_to_the_terminal(pinned: Pinned, upstream: A
     for arguments in (["rccl", "main", "--dry-run"], ["rccl", "\x1b[31m"], ["rccl", "feat/\u202ex"]):
         ended = project.run(*arguments)
         assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e]", ended.out + ended.err)
-    assert "evil [31m" in project.run("rccl", "main", "--dry-run").out
+    assert r"evil \u001b[31m \u0007 \u202eflip" in project.run("rccl", "main", "--dry-run").out

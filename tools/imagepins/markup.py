@@ -24,14 +24,9 @@ _MARKUP = re.compile(r"[\\`*\[|~$]|(?<![^\W_])_|_(?![^\W_])|^[#>+=-]|^\d+(?=[.)]
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
-def printable(text: str) -> str:
-    """``text`` without what a terminal would act on, or not show; line breaks and tabs stay."""
-    return "".join(char for char in text if _is_printable(char))
-
-
 def defuse(text: str) -> str:
     """``text`` on one line, printable, with mentions, references, URLs and closing keywords broken."""
-    text = " ".join("".join(" " if char.isspace() else char for char in printable(text)).split())
+    text = " ".join("".join(" " if char.isspace() else char for char in text if _is_printable(char)).split())
     for pattern in _ACTED_ON:
         text = pattern.sub(rf"\g<1>{BREAK}", text)
     return text

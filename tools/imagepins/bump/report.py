@@ -12,7 +12,6 @@ from imagepins.bump.impact import Impact, impact
 from imagepins.bump.move import Move, Side, identity
 from imagepins.bump.run import Outcome
 from imagepins.gitrepo.resolve import short_name
-from imagepins.markup import printable
 
 Lines = Iterable[tuple[str, str]]
 
@@ -51,7 +50,7 @@ def as_text(outcome: Outcome, root: Path, *, dry_run: bool) -> str:
     if proposal.contents:
         blocks.append(_table("", _impact_lines(outcome, found, root)))
     blocks += [f"not moved: {error}" for _, error in outcome.failed]
-    return printable("\n".join(block for block in blocks if block)) or "there is no pin to move"
+    return "\n".join(block for block in blocks if block) or "there is no pin to move"
 
 
 def diff(outcome: Outcome, root: Path) -> str:

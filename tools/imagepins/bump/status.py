@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from imagepins.bump.move import Side, identity, known_id
 from imagepins.errors import ImagePinsError, NetworkError
-from imagepins.markup import printable
 from imagepins.pins.model import Pin
 
 
@@ -65,4 +64,4 @@ def statuses_as_text(statuses: Iterable[Status]) -> str:
         out.append(f"{row.pin:<{width}}  {current}{newer}  {row.words}{tracks}")
         for label, texts in (("!", row.attention), ("?", row.unknown), (" ", row.notes)):
             out += [f"{'':<{width}}  {label} {text}" for text in texts]
-    return printable("".join(f"{line}\n" for line in out))
+    return "".join(f"{line}\n" for line in out)

@@ -14,7 +14,6 @@ from typing import Any
 import click
 
 from imagepins.errors import EXIT_INTERRUPTED, ImagePinsError
-from imagepins.markup import printable
 from imagepins.pins.text import masked
 from imagepins.terminal import guarded
 
@@ -125,7 +124,7 @@ def _tell(error: BaseException, name: str) -> tuple[int, str]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1, ""
         case ImagePinsError():
-            code, message = error.exit_code, printable(masked(str(error)))
+            code, message = error.exit_code, masked(str(error))
         case OSError():
             code, message = 1, _words(error)
         case _:

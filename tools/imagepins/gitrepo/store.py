@@ -16,7 +16,6 @@ from imagepins.dirlock import acquire
 from imagepins.errors import NetworkError, UsageError
 from imagepins.gitrepo.command import FETCH_SECONDS, git
 from imagepins.gitrepo.url import check_url, mirrored
-from imagepins.markup import printable
 
 # Given with each fetch and never stored: with these in the cache's configuration, git would fetch whatever it misses
 # while reading, one object at a time.
@@ -32,7 +31,7 @@ _DAMAGE = re.compile(
 
 
 def _to_stderr(message: str) -> None:
-    print(printable(message), file=sys.stderr)  # noqa: T201
+    print(message, file=sys.stderr)  # noqa: T201
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from typing import Any
 from imagepins.evidence.bisection.history import Described, History, describe_commit
 from imagepins.evidence.bisection.search import Found, Verdict, trials_left
 from imagepins.evidence.bisection.trials import Trials
-from imagepins.markup import printable
 
 
 def bisect_text(history: History, found: Found, trials: Trials) -> str:
@@ -20,7 +19,7 @@ def bisect_text(history: History, found: Found, trials: Trials) -> str:
     lines += [f"skipped {commit[:12]}: {trial.why}" for commit, trial in skipped]
     counts = f"{len(trials.found)} commits tried, {len(skipped)} of them skipped"
     lines.append(f"{counts}; {len(history.span.commits)} touch the path, of {history.all_count}")
-    return printable("".join(f"{line}\n" for line in lines))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def bisect_json(history: History, found: Found, trials: Trials) -> dict[str, Any]:
