@@ -50,6 +50,12 @@ def _serve(request: http.server.BaseHTTPRequestHandler, made: GitServer) -> None
         request.send_header("Content-Length", "0")
         request.end_headers()
         return
+    if request.path.startswith("/old/"):
+        request.send_response(301)
+        request.send_header("Location", request.path.removeprefix("/old"))
+        request.send_header("Content-Length", "0")
+        request.end_headers()
+        return
     path, _, query = request.path.partition("?")
     body = request.rfile.read(int(request.headers.get("Content-Length", 0)))
     env = {
@@ -116,6 +122,18 @@ def test_everything_works_over_http(opened: Repository, upstream: Any) -> None:
     tree = upstream.git("rev-parse", "main^{tree}")
     assert read_file(opened, tree, "f") == "5\n"
     assert default_branch(opened)[0] == "main"
+
+
+def test_repository_that_has_moved_is_told_once(
+    server: GitServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], upstream: Any
+) -> None:
+    url = "https://github.com/ROCm/rccl.git"
+    opened = open_repository(url, {url: server.url.replace("/upstream", "/old/upstream")}, tmp_path / "cache")
+    fetch_refs(opened, MAIN)
+    assert fetch_commit(opened, upstream.sha("refs/old8")) is None
+    assert capsys.readouterr().err == (
+        f"{url} leads to {server.url} now; write that into pins.yaml, for others may come to own the old address\n"
+    )
 
 
 def test_busy_server_is_asked_again(opened: Repository, server: GitServer, upstream: Any) -> None:

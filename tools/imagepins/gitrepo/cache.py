@@ -16,6 +16,7 @@ from imagepins.gitrepo.store import PARTIAL, empty, is_damaged, locked, remove_l
 from imagepins.gitrepo.store import Repository as Repository
 from imagepins.gitrepo.store import cache_root as cache_root
 from imagepins.gitrepo.store import open_repository as open_repository
+from imagepins.pins.text import masked
 from imagepins.process import ProcessFailed
 
 _SHA = re.compile(r"[0-9a-f]{40}")
@@ -160,11 +161,12 @@ def fetch(
 
     Raises NetworkError when there is no answer.
     """
-    quiet = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]
+    # Not --quiet, under which git says nothing of an address that leads elsewhere.
+    how = ["fetch", "--no-progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]
     # A shallow server's refs are taken as well, so that its state is known; without this git would look for the
     # missing parents in a process of its own, which would look for them in a process of its own.
-    quiet.append("--update-shallow")
-    argv = [repository.here, *PARTIAL, *settings, *quiet, *arguments]
+    how.append("--update-shallow")
+    argv = [repository.here, *PARTIAL, *settings, *how, *arguments]
     reason = _fetched(repository, argv, stdin)
     if reason and remove_left_locks(repository, reason):
         reason = _fetched(repository, argv, stdin)
@@ -175,4 +177,9 @@ def _fetched(repository: Repository, argv: list[str], stdin: str | None) -> str 
     done = git_remote(
         argv, url=repository.url, cwd=repository.path, stdin=stdin, timeout=FETCH_SECONDS, stop=repository.stop
     )
+    if moved := re.search(r"^warning: redirecting to (\S+?)/?$", done.stderr, re.MULTILINE):
+        repository.warn_once(
+            f"{repository.url} leads to {masked(moved[1])} now; "
+            "write that into pins.yaml, for others may come to own the old address"
+        )
     return None if done.code == 0 else last_words(done.stderr)

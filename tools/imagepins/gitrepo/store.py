@@ -47,6 +47,13 @@ class Repository:
     is_offline: bool = False
     stop: Event | None = field(default=None, compare=False)
     warn: Callable[[str], None] = field(default=_to_stderr, compare=False)
+    _told: set[str] = field(default_factory=set, compare=False)
+
+    def warn_once(self, message: str) -> None:
+        """``warn`` of what every request would tell again."""
+        if message not in self._told:
+            self._told.add(message)
+            self.warn(message)
 
     @property
     def here(self) -> str:
