@@ -53,3 +53,18 @@ def test_all_with_break_alias_parts_them(shared: Callable[..., Any], upstream: A
     assert project.run("--all", "--break-alias").code == 0
     assert f"KERNELS_COMMIT={upstream.sha('refs/keep/c3')}\n" in project.dockerfile.read_text()
     assert f"TRITON_COMMIT={upstream.sha('main')}\n" in project.dockerfile.read_text()
+
+
+@pytest.mark.parametrize(
+    ("second", "ref"),
+    [("*first", "main"), ('{{git: "{url}", commit: "{commit}", track: *track}}', "v1")],
+    ids=["the whole pin", "its track"],
+)
+def test_alias_of_more_than_a_value_is_to_be_written_out(project: Any, upstream: Any, second: str, ref: str) -> None:
+    values = {"url": upstream.url, "commit": upstream.sha("refs/keep/c1")}
+    first = '&first {{git: "{url}", commit: "{commit}", track: &track {{tag: light}}}}'
+    project.write(f"  a: {first.format(**values)}\n  b: {second.format(**values)}\n")
+    allowed = ("--allow-unreachable", "--allow-downgrade")
+    assert "or say --break-alias" in project.assert_refuses("b", ref, *allowed, code=2).err
+    ended = project.assert_refuses("b", ref, *allowed, "--break-alias", code=2)
+    assert "is inside an alias of more than that value; write that out first" in ended.err

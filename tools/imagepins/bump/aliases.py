@@ -17,12 +17,20 @@ def texts_of(pin: Pin) -> list[Text]:
     return [value for value in values if isinstance(value, Text)]
 
 
+def value_of(pin: Pin, key: str) -> Text | None:
+    """The value under a key of a pin, which may be dotted (``track.tag``); None where there is none."""
+    found: object = pin
+    for part in key.split("."):
+        found = getattr(found, part, None)
+    return found if isinstance(found, Text) else None
+
+
 def alias_refusal(pinset: PinSet, move: Move, moves: Iterable[Move]) -> str | None:
     """Why ``move`` cannot be made: its value is another pin's, which does not move to the same; None where it can."""
     pin = pinset.pin(move.pin)
     for change in move.changes:
-        value = getattr(pin, change.key, None)
-        if isinstance(value, Text) and value.is_alias and not move.breaks_alias:
+        value = value_of(pin, change.key)
+        if value is not None and value.is_alias and not move.breaks_alias:
             owner = next((each for each in pinset.pins.values() if each is not pin and _owns(each, value)), None)
             if owner is None:
                 return "the value is an alias of something that is no pin; write it out, or say --break-alias"
@@ -36,8 +44,15 @@ def alias_edits(pinset: PinSet, move: Move, change: Change, moves: Iterable[Move
     pin = pinset.pin(move.pin)
     if refusal := alias_refusal(pinset, move, moves):
         raise PinsError(f"{pinset.place(pin.name)}: pin '{pin.name}' {refusal}")
-    span = _alias_span(pinset.text, ["pins", str(pin.name), change.key]) if move.breaks_alias else None
-    return [Edit(*span, quoted(change.value or ""))] if span else []
+    if not move.breaks_alias:
+        return []
+    span = _alias_span(pinset.text, ["pins", str(pin.name), *change.key.split(".")])
+    if span is None:
+        raise PinsError(
+            f"{pinset.place(pin.name)}: '{change.key}' of pin '{pin.name}' is inside an alias of more than that value; "
+            "write that out first"
+        )
+    return [Edit(*span, quoted(change.value or ""))]
 
 
 def _owns(pin: Pin, value: Text) -> bool:
@@ -67,8 +82,8 @@ def _span_below(events: Iterator[Any], path: Sequence[str]) -> tuple[int, int] |
         value = next(events)
         if getattr(key, "value", None) != path[0]:
             _skip(events, value)
-        elif isinstance(value, yaml.MappingStartEvent) and path[1:]:
-            return _span_below(events, path[1:])
+        elif path[1:]:
+            return _span_below(events, path[1:]) if isinstance(value, yaml.MappingStartEvent) else None
         else:
             start, end = value.start_mark, value.end_mark
             return (start.index, end.index) if isinstance(value, yaml.AliasEvent) and start and end else None

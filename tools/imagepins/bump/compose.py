@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from imagepins.bump.aliases import alias_edits, texts_of
+from imagepins.bump.aliases import alias_edits, texts_of, value_of
 from imagepins.bump.move import Change, Move, Unreadable
 from imagepins.bump.stale import stale_before
 from imagepins.errors import PinsError, RefError
@@ -71,7 +71,7 @@ def _edits(pinset: PinSet, move: Move, moving: list[Move]) -> Iterable[Edit]:
         if comment := tag_comment(source, pin.commit, move.tag, branch=branch):
             yield comment
     for change in move.changes:
-        value = _value(pin, change.key)
+        value = value_of(pin, change.key)
         is_alias = value is not None and value.is_alias and change.value is not None
         yield from alias_edits(pinset, move, change, moving) if is_alias else _change_edits(pinset, pin, change)
     if move.track_pull:
@@ -82,7 +82,7 @@ def _edits(pinset: PinSet, move: Move, moving: list[Move]) -> Iterable[Edit]:
 
 def _change_edits(pinset: PinSet, pin: Pin, change: Change) -> Iterable[Edit]:
     source, path = pinset.text, ["pins", str(pin.name)]
-    value = _value(pin, change.key)
+    value = value_of(pin, change.key)
     if change.value is None:
         yield remove_key(source, path, change.key)
     elif value is not None:
@@ -91,15 +91,8 @@ def _change_edits(pinset: PinSet, pin: Pin, change: Change) -> Iterable[Edit]:
             # An empty value begins right behind its colon.
             yield replace(edit, new=f" {edit.new}") if edit.start == edit.end else edit
     else:
-        after = change.after if _value(pin, change.after) is not None else pin.kind
+        after = change.after if value_of(pin, change.after) is not None else pin.kind
         yield insert_key(source, path, after, change.key, change.value)
-
-
-def _value(pin: Pin, key: str) -> Text | None:
-    found: object = pin
-    for part in key.split("."):
-        found = getattr(found, part, None)
-    return found if isinstance(found, Text) else None
 
 
 def _track_pull(pinset: PinSet, pin: Pin, number: str) -> Edit:
