@@ -126,7 +126,9 @@ def apt(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, web: Any)
     tools = tmp_path / "apt"
     tools.mkdir()
     scripts = {
-        "apt-cache": "echo ' librccl1 | 5.4.3-3 | http://mirror.example/debian bookworm/main amd64 Packages'\n"
+        "apt-cache": "echo ' librccl1 | 6.0-1~bpo12+1 | http://mirror.example/debian bookworm-backports/main amd64 P'\n"
+        "echo ' librccl1 | 5.4.3-3+u1 | http://mirror.example/security bookworm-security/main amd64 Packages'\n"
+        "echo ' librccl1 | 5.4.3-3 | http://mirror.example/debian bookworm/main amd64 Packages'\n"
         "echo ' librccl1 | 2:5.2.1-1 | http://mirror.example/debian bookworm/main amd64 Packages'\n",
         "apt-get": f"echo {web.url} amd64\n",
     }
@@ -162,12 +164,18 @@ def test_version_of_the_suite_is_taken(apt: Any, suite: str, ref: str | None, ve
 
 def test_version_the_suite_does_not_have_is_refused(apt: Any) -> None:
     ended = apt("bookworm").run("rccl", "9.9")
-    assert (ended.code, "has no librccl1 9.9, but 5.4.3-3" in ended.err) == (3, True)
+    assert (ended.code, "has no librccl1 9.9, but 5.4.3-3+u1, 5.4.3-3" in ended.err) == (3, True)
 
 
 def test_suite_that_cannot_be_read_is_unknown(apt: Any) -> None:
     ended = apt("sid").run("rccl", "9.9")
     assert (ended.code, "add the suite to its apt sources" in ended.err) == (4, True)
+
+
+@pytest.mark.parametrize("content", [gzip.compress(b"Package: x\n" * 99)[:-9], b"\x1f\x8b\x08" + b"\0" * 30, b"page"])
+def test_index_of_an_archive_that_is_damaged_is_unknown(apt: Any, web: Any, content: bytes) -> None:
+    web.pages["/dists/trixie/main/binary-amd64/Packages.gz"] = {"body": content}
+    assert "add the suite to its apt sources" in apt("trixie").assert_refuses("rccl", code=4).err
 
 
 def test_offline_takes_an_apt_version_unchecked(apt: Any) -> None:

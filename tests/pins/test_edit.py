@@ -2,8 +2,10 @@
 
 import random
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
+import yaml as pyyaml
 
 from imagepins.errors import PinsError
 from imagepins.pins import text as yaml
@@ -259,6 +261,15 @@ def test_edits_at_one_place_keep_their_order() -> None:
     assert splice(source, [comment, insert_key(source, ["a"], "c", "v", "2")]) == (
         'a:\n  c: "x"  # frozen: v1\n  v: "2"\nb: 1\n'
     )
+
+
+def test_text_is_composed_once_for_all_edits_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    composed = Mock(wraps=pyyaml.compose)
+    monkeypatch.setattr(pyyaml, "compose", composed)
+    source = "p: {" + ", ".join(f"k{number}: {{c: x}}" for number in range(50)) + "}\n"
+    edits = [insert_key(source, ["p", f"k{number}"], "c", "v", "2.30") for number in range(50)]
+    assert splice(source, edits).count('v: "2.30"') == 50
+    assert composed.call_count == 1
 
 
 def test_five_thousand_generated_files_change_in_the_value_alone() -> None:

@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import re
+import zlib
 from collections.abc import Iterable
 
 from imagepins import process
@@ -45,7 +46,9 @@ def versions_here(package: str, suite: str) -> list[str]:
     except process.ProcessFailed:
         return []
     rows = [[cell.strip() for cell in line.split("|")] for line in listed.splitlines()]
-    return [row[1] for row in rows if len(row) == 3 and re.search(rf"\s{re.escape(suite)}(-\w+)?/", f" {row[2]}")]
+    # What is built for the suite, but not in it unless somebody asks for that: backports and proposed updates.
+    source = re.compile(rf"\s{re.escape(suite)}(?:-security|-updates)?/")
+    return [row[1] for row in rows if len(row) == 3 and source.search(f" {row[2]}")]
 
 
 def versions_there(package: str, suite: str) -> list[str]:
@@ -92,7 +95,7 @@ def _packages(folder: str) -> str:
             answer = requests.get(f"{folder}/{name}", timeout=_TIMEOUT)
             if answer.ok:
                 return opened(answer.content).decode(errors="replace")
-        except (requests.RequestException, lzma.LZMAError, OSError):
+        except (requests.RequestException, lzma.LZMAError, zlib.error, EOFError, OSError):
             continue
     return ""
 

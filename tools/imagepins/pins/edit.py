@@ -6,6 +6,7 @@ A value is replaced at its own place in the file, never found by searching, and 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from imagepins.errors import PinsError
@@ -147,10 +148,16 @@ def _is_plainly_text(text: str) -> bool:
     return bool(_PLAINLY_TEXT.fullmatch(text)) and text.lower() not in _WORDS_WITH_MEANING
 
 
-def _mapping(source: str, path: Sequence[str]) -> Any:
+@lru_cache(maxsize=1)
+def _composed(source: str) -> Any:
+    """The nodes of ``source``, made once for all edits of one bump."""
     import yaml
 
-    node: Any = yaml.compose(source, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return yaml.compose(source, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def _mapping(source: str, path: Sequence[str]) -> Any:
+    node = _composed(source)
     for name in path:
         node = next(value for key, value in node.value if key.value == name)
     return node
