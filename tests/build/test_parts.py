@@ -191,6 +191,18 @@ def test_source_date_epoch_of_the_environment_wins(tmp_path: Path, monkeypatch: 
     assert read_source(tmp_path, "pins.yaml").epoch == 123
 
 
+def test_a_repository_that_git_does_not_trust_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    assert read_source(tmp_path, "pins.yaml") == Source("", "", 0)
+    assert capsys.readouterr().err == (
+        f"git does not trust the owner of {tmp_path}, so labels tell no revision: "
+        f"git config --global --add safe.directory {tmp_path}\n"
+    )
+
+
 @pytest.mark.parametrize("value", ["yesterday", "-1", "1.5", "99999999999999", "\u0663"])
 def test_a_source_date_epoch_that_is_no_time_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str

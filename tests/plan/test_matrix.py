@@ -129,3 +129,22 @@ def test_changed_targets_are_those_with_another_hash_and_new_ones(project: "Proj
     before = {"low/v": nodes[0].content, "high/v": "other"}
     assert [node.name for node in matrix.changed(nodes, before)] == ["high/v"]
     assert [node.name for node in matrix.changed(nodes, {})] == ["low/v", "high/v"]
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ("heavy", "expected WEIGHT=LABEL"),
+        ("heavy=", "expected WEIGHT=LABEL"),
+        ("heavvy=big", "no image has that weight; known: light, slow"),
+    ],
+)
+def test_a_runner_is_for_a_weight_that_there_is(
+    project: "Project", capsys: pytest.CaptureFixture[str], option: str, reason: str
+) -> None:
+    pins = project.root / "pins.yaml"
+    pins.write_text(pins.read_text().replace("template: high.j2\n", "template: high.j2\n    weight: slow\n"))
+    assert main(["matrix", "--runner", option, "--pins", str(pins)]) == 2
+    assert reason in capsys.readouterr().err
+    assert main(["matrix", "--runner", "slow=big", "--runner", "heavy=huge", "--pins", str(pins)]) == 0
+    assert '"runner":"big"' in capsys.readouterr().out

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,9 +67,13 @@ def make_labels(node: Node, source: Source) -> dict[str, str]:
 
 
 def _git(root: Path, *args: str) -> str:
+    """What git says; nothing where it cannot. Where it will not, as in a container of another user, that is told."""
     try:
         return run(["git", "-C", str(root), *args], timeout=20).stdout.strip()
-    except ProcessFailed:
+    except ProcessFailed as error:
+        if "dubious ownership" in error.output and args[0] == "log":
+            hint = f"git config --global --add safe.directory {root}"
+            print(f"git does not trust the owner of {root}, so labels tell no revision: {hint}", file=sys.stderr)  # noqa: T201
         return ""
 
 

@@ -1,5 +1,6 @@
 """``tools/image plan``, ``graph`` and ``matrix``, and what they share with ``build``."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -106,7 +107,7 @@ def matrix(
     listed, refused = buildable(nodes, listed)
     for line in refused:
         click.echo(line, err=True)
-    labels = {"light": "ubuntu-24.04", **dict(_runner(each) for each in runners)}
+    labels = {"light": "ubuntu-24.04", **_runners(runners, {target.weight for target in pinset.targets.values()})}
     entries = [making.entry(node, labels) for node in listed]
     size = making.MAX_JOBS if chunk is None else chunk
     if chunk is None and (len(entries) <= making.MAX_JOBS or not github_output):
@@ -127,8 +128,14 @@ def append(path: Path, text: str) -> None:
         raise UsageError(f"{path}: {error.strerror}") from error
 
 
-def _runner(text: str) -> tuple[str, str]:
-    weight, equals, label = text.partition("=")
-    if not (weight and equals and label):
-        raise UsageError(f"--runner {text}: expected WEIGHT=LABEL, such as heavy=ubuntu-24.04-32core")
-    return weight, label
+def _runners(options: Iterable[str], weights: set[str]) -> dict[str, str]:
+    """Labels by weight. Raises UsageError for another form, and for a weight that no target could have meant."""
+    found: dict[str, str] = {}
+    for text in options:
+        weight, equals, label = text.partition("=")
+        if not (weight and equals and label):
+            raise UsageError(f"--runner {text}: expected WEIGHT=LABEL, such as heavy=ubuntu-24.04-32core")
+        if weight not in {"light", "heavy", *weights}:
+            raise UsageError(f"--runner {text}: no image has that weight; known: {', '.join(sorted(weights))}")
+        found[weight] = label
+    return found
