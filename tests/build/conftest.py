@@ -150,13 +150,23 @@ def docker(*args: str, env: Mapping[str, str] | None = None) -> str:
     return done.stdout.strip()
 
 
+def _listed(env: Mapping[str, str] | None) -> str:
+    """Name, tag and digest of all images, in lines. A listing fails where another process removes images meanwhile."""
+    argv = ["docker", "image", "ls", "--digests", "--format", "{{.Repository}} {{.Tag}} {{.Digest}}"]
+    for _ in range(50):
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})})
+        if done.returncode == 0:
+            return done.stdout
+        time.sleep(0.2)
+    raise AssertionError(done.stderr)
+
+
 def remove_images(*parts: str, env: Mapping[str, str] | None = None) -> None:
     """Remove the names that hold one of ``parts``, those of pulled images without a tag, too.
 
     By name and never by id: an id would take the base image with it where a test gave that a name.
     """
-    layout = "{{.Repository}} {{.Tag}} {{.Digest}}"
-    rows = [line.split() for line in docker("image", "ls", "--digests", "--format", layout, env=env).splitlines()]
+    rows = [line.split() for line in _listed(env).splitlines()]
     doomed = {
         f"{name}@{digest}" if tag == "<none>" else f"{name}:{tag}"
         for name, tag, digest in rows

@@ -30,6 +30,7 @@ RUN = 'failed to solve: process "/bin/sh -c make" did not complete successfully:
         ("additional privileges requested", "not allowed", 0),
         ("rpc error: code = Unavailable desc = error reading from server: EOF", "builder gone", 1),
         ("rpc error: code = Unknown desc = no such job abc", "builder lost the build", 1),
+        ('ERROR: image "docker.io/library/a:content-3567c7fe": already exists', "tagged at the same time", 2),
         (HEAD + "dial tcp: lookup r on 10.0.0.1:53: no such host", "network", 0),
         (RUN + "1", "step failed", 0),
         (RUN + "137", "out of memory", 1),

@@ -33,6 +33,7 @@ REFUSED = Cause("not authorised", "log in with docker login; credentials never c
 NO_HELPER = Cause("no credentials", "install the credential helper that docker's config.json names, or remove it there")
 MISSING = Cause("not there", "the registry has no such image; see the pin of the base")
 LOST = Cause("builder lost the build", "it was tried again alone (docker/buildx#3810)", 1, alone=True)
+RACE = Cause("tagged at the same time", "another build, of another tree, gave its image the same name just then", 2)
 GONE = Cause("builder gone", "look at the builder with docker buildx inspect, or take another with --builder", 1)
 NETWORK = Cause("network", "a registry or the network failed", 3)
 NO_NAME = Cause("network", "the name does not resolve from the builder")
@@ -75,6 +76,7 @@ _RULES: tuple[tuple[str, Cause], ...] = (
     (rf"toomanyrequests|too many requests|{_status('429', 'too many')}", LIMITED),
     (r"docker-credential-\S+[^\n]*not found", NO_HELPER),
     (r"no such job", LOST),
+    (r'image "[^"\s]+": already exists', RACE),
     (r"code = Unavailable|error reading from server|transport is closing|Cannot connect to the Docker daemon", GONE),
     (
         r"parse error|unknown instruction|unknown flag|failed to compute cache key|failed to calculate checksum",
