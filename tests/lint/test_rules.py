@@ -44,6 +44,7 @@ def found(text: str) -> list[tuple[int, str]]:
         ("ARG A=1\nFROM a AS one\nARG A\nENV B=$A\nFROM one\nRUN echo $B\n", []),
         ("ARG A=1\nFROM a\nENV B=$A\n", [(1, "arg-unused"), (3, "arg-scope")]),
         ("ARG A=1\nFROM a:$A\n", []),
+        ("ARG A=1\nFROM a AS One\nARG A\nFROM oNE\nRUN echo $A\n", []),
         ("ARG A=1\nFROM a\nARG A\nRUN A=2; echo $A\n", []),
         ("ARG A=1\nFROM b AS two\nARG A\nRUN echo $A\nFROM a\nRUN for A in 1 2; do echo $A; done\n", []),
     ],

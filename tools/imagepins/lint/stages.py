@@ -68,12 +68,14 @@ def stages(parsed: Parsed) -> Iterator[Stage]:
     starts = [number for number, each in enumerate(parsed.instructions) if each.keyword == "FROM"]
     for index, (start, end) in enumerate(zip(starts, [*starts[1:], len(parsed.instructions)], strict=True)):
         words = parsed.instructions[start].rest.split()
-        name = words[2] if len(words) == 3 else str(index)
-        parent = seen.get(words[0])
+        # Docker tells names of stages apart by their letters alone.
+        base = words[0].lower()
+        name = words[2].lower() if len(words) == 3 else str(index)
+        parent = seen.get(base)
         known = parent.inherited | parent.own_args | _set_in(parent) if parent else frozenset()
         shells = [each.rest for each in parent.instructions if each.keyword == "SHELL"] if parent else []
         shell = (shells or [parent.shell if parent else ""])[-1]
-        stage = Stage(name, words[0], parsed.instructions[start + 1 : end], frozenset(known), shell)
+        stage = Stage(name, base, parsed.instructions[start + 1 : end], frozenset(known), shell)
         seen[name] = stage
         yield stage
 
