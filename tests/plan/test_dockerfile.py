@@ -69,6 +69,23 @@ def test_flags_are_told_from_the_rest() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "flags", "rest"),
+    [
+        ('RUN --mount=type=bind,source="x y",target=/z a', [("mount", "type=bind,source=x y,target=/z")], "a"),
+        ("RUN --mount='source=x y' --network=none a", [("mount", "source=x y"), ("network", "none")], "a"),
+        (r"RUN --mount=source=x\ y a", [("mount", "source=x y")], "a"),
+        (r"RUN --mount=source=x,\"target=/a,b\" a", [("mount", 'source=x,"target=/a,b"')], "a"),
+        ("COPY --link a b --last", [("link", "")], "a b --last"),
+        ("RUN --x", [("x", "")], ""),
+        ("RUN -- a", [], "-- a"),
+    ],
+)
+def test_values_of_flags_are_read_without_their_quotes(text: str, flags: list[tuple[str, str]], rest: str) -> None:
+    instruction = parse(f"{text}\n", "D").instructions[0]
+    assert (list(instruction.flags), instruction.rest) == (flags, rest)
+
+
+@pytest.mark.parametrize(
     ("one", "other", "is_equal"),
     [
         ("FROM a\n# note\nRUN b\n", "FROM a\n\nRUN b\n", True),

@@ -9,7 +9,8 @@ from imagepins.errors import PinsError
 _DIRECTIVE = re.compile(r"#\s*(?P<name>syntax|escape|check)\s*=\s*(?P<value>\S.*)", re.IGNORECASE)
 # A word of its own, as BuildKit has it: neither "$((a<<b))" nor <<< opens a here-document.
 _HEREDOC = re.compile(r"\d*<<(?P<tabs>-?)(?P<quote>['\"]?)(?P<word>[^\s<'\"]+)(?P=quote)")
-_FLAG = re.compile(r"--(?P<name>[a-z-]+)(?:=(?P<value>\"[^\"]*\"|'[^']*'|\S*))?\s*")
+_PART = r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|\\.|[^\s\\]"
+_FLAG = re.compile(rf"--(?P<name>[a-z-]+)(?:=(?P<value>(?:{_PART})*))?(?:\s+|$)")
 _WITH_HEREDOC = ("RUN", "COPY", "ADD")
 
 
@@ -137,6 +138,6 @@ def _heredoc_words(logical: str) -> list[str]:
 def _flags(rest: str) -> tuple[tuple[tuple[str, str], ...], str]:
     flags = []
     while match := _FLAG.match(rest):
-        flags.append((match["name"], (match["value"] or "").strip("\"'")))
+        flags.append((match["name"], re.sub(r"\\(.)|[\"']", r"\1", match["value"] or "")))
         rest = rest[match.end() :]
     return tuple(flags), rest
