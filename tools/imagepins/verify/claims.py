@@ -92,7 +92,7 @@ def _recorded(pin: Pin, observed: Observed) -> Iterator[Claim]:
             rank=Rank.FILE,
             file=record.path,
             how=f"build record, {len(record.files)} files unchanged",
-            is_dirty=record.fields.get("dirty", "no") not in ("no", "0", "false", ""),
+            is_dirty=record.fields.get("dirty", "").lower() not in ("no", "0", "false"),
             is_proof=not unrecorded(record, component_of(pin), observed),
         )
 

@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 
 from imagepins.pins.model import AptPin, ImagePin, Pin, PinSet, PypiPin, Target, UrlPin
-from imagepins.verify.checks.libraries import check_copies, check_present, check_provider, check_record, with_cause
+from imagepins.verify.checks.libraries import (
+    allowed_files,
+    check_copies,
+    check_present,
+    check_provider,
+    check_record,
+    with_cause,
+)
 from imagepins.verify.checks.making import pin_check
 from imagepins.verify.checks.packages import check_apt, check_files, check_pypi
 from imagepins.verify.claims import gather, record_of
@@ -31,7 +38,8 @@ def check_pin(pin: Pin, target: Target, pins: PinSet, observed: Observed) -> Ite
     if component and component.libraries and not isinstance(pin, PypiPin):
         yield from check_present(pin, component, pins, observed)
         yield from check_provider(pin, component, pins, observed)
-    for check in judge(pin, pins, gather(pin, observed)):
+    allowed = allowed_files(component, target, observed) if component else set()
+    for check in judge(pin, pins, [claim for claim in gather(pin, observed) if claim.file not in allowed]):
         yield with_cause(check, component, observed) if component else check
     if isinstance(pin, AptPin):
         yield from check_apt(pin, component, pins, observed)
