@@ -81,7 +81,7 @@ def debian_rocm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     copy = copy_repository(tmp_path_factory.mktemp("copy") / "project")
     copy.build()
     yield copy
-    copy.remove_images()
+    copy.remove()
 
 
 class Upstream:

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from imagepins.engine.daemon import Daemon
-from naming import own_name
+from naming import own_name, remove_images
 from servers import serve_registry
 
 REPOSITORY = Path(__file__).parents[2]
@@ -100,7 +100,7 @@ class Project:
             capture_output=True,
             text=True,
             check=False,
-            timeout=250,
+            timeout=600,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 
@@ -130,15 +130,33 @@ class Project:
 
     def log_docker(self) -> Path:
         """From now on, write the arguments of every docker call to the file that is returned."""
-        real = shutil.which("docker") or "docker"
         calls = self.root / "docker-calls"
         calls.write_text("")
+        self.before_docker(f'echo "$*" >>{calls}')
+        return calls
+
+    @contextmanager
+    def held_build(self) -> Iterator[subprocess.Popen[str]]:
+        """Start ``build``, held before its first image is built; ``release`` lets it go on. Other runs are not held."""
+        gate = self.root / "gate"
+        os.mkfifo(gate)
+        self.before_docker(f'case "$*" in *rawjson*) echo >{gate}; read -r _ <{gate};; esac')
+        with self.start("build") as process:
+            del self.env["PATH"]
+            gate.read_text()  # returns once the build is there
+            yield process
+
+    def release(self) -> None:
+        """Let a held build go on."""
+        (self.root / "gate").write_text("\n")
+
+    def before_docker(self, script: str) -> None:
+        """From now on, run a piece of shell before every docker call, whose arguments it sees and may end."""
         shim = self.root / "bin" / "docker"
         shim.parent.mkdir(exist_ok=True)
-        shim.write_text(f'#!/bin/sh\necho "$*" >>{calls}\nexec {real} "$@"\n')
+        shim.write_text(f'#!/bin/sh\n{script}\nexec {shutil.which("docker") or "docker"} "$@"\n')
         shim.chmod(0o755)
         self.env["PATH"] = f"{shim.parent}:{os.environ['PATH']}"
-        return calls
 
 
 def docker(*args: str, env: Mapping[str, str] | None = None) -> str:
@@ -150,39 +168,12 @@ def docker(*args: str, env: Mapping[str, str] | None = None) -> str:
     return done.stdout.strip()
 
 
-def _listed(env: Mapping[str, str] | None) -> str:
-    """Name, tag and digest of all images, in lines. A listing fails where another process removes images meanwhile."""
-    argv = ["docker", "image", "ls", "--digests", "--format", "{{.Repository}} {{.Tag}} {{.Digest}}"]
-    for _ in range(50):
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})})
-        if done.returncode == 0:
-            return done.stdout
-        time.sleep(0.2)
-    raise AssertionError(done.stderr)
-
-
-def remove_images(*parts: str, env: Mapping[str, str] | None = None) -> None:
-    """Remove the names that hold one of ``parts``, those of pulled images without a tag, too.
-
-    By name and never by id: an id would take the base image with it where a test gave that a name.
-    """
-    rows = [line.split() for line in _listed(env).splitlines()]
-    doomed = {
-        f"{name}@{digest}" if tag == "<none>" else f"{name}:{tag}"
-        for name, tag, digest in rows
-        if any(part in name for part in parts)
-    }
-    if doomed:
-        every = {**os.environ, **(env or {})}
-        subprocess.run(["docker", "image", "rm", "--force", *doomed], capture_output=True, check=False, env=every)
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
     """A project whose images are removed afterwards."""
     made = Project(tmp_path, own_name("build"))
     yield made
-    remove_images(f"{made.prefix}-")
+    remove_images(f"{made.prefix}-*")
 
 
 @pytest.fixture(name="docker")
@@ -196,7 +187,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """``127.0.0.1:PORT`` of a registry of the tests' own."""
     with serve_registry(tmp_path_factory.mktemp("registry")) as address:
         yield address
-    remove_images(f"{address}/")
+    remove_images(f"{address}/*", f"{address}/*/*", f"{address}/*/*/*")
 
 
 class Faulty(ThreadingHTTPServer):
@@ -298,7 +289,7 @@ def faulty(registry: str) -> Iterator[Faulty]:
         thread.start()
         yield front
         front.shutdown()
-    remove_images(f"{front.address}/")
+    remove_images(f"{front.address}/*", f"{front.address}/*/*", f"{front.address}/*/*/*")
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,8 @@ from urllib.request import urlopen
 
 import pytest
 
+from naming import images_named
+
 if TYPE_CHECKING:
     from tests.build.conftest import Project
 
@@ -20,10 +22,9 @@ Docker = Callable[..., str]
 PINS = "  tool: {url: 'https://example.org/f', sha256: '%s', component: tool}\n" % ("0" * 64)
 
 
-def tags(docker: Docker, project: "Project") -> list[str]:
+def tags(project: "Project") -> list[str]:
     """Tags of the project's images, content tags left out."""
-    names = docker("image", "ls", "--format", "{{.Repository}}:{{.Tag}}").splitlines()
-    return sorted(name for name in names if project.prefix in name and ":content-" not in name)
+    return [name for name in images_named(f"{project.prefix}-*") if ":content-" not in name]
 
 
 def in_registry(registry: str, project: "Project", short: str) -> bool:
@@ -42,18 +43,18 @@ def good(project: "Project", debian_rocm: "Copy") -> "Project":
     return project
 
 
-def test_a_failure_tags_nothing_and_says_so(project: "Project", docker: Docker) -> None:
+def test_a_failure_tags_nothing_and_says_so(project: "Project") -> None:
     project.write({"good": "FROM scratch\nCOPY f /f\n", "bad": "FROM debian:trixie-slim\nRUN exit 3\n"})
     project.file("good", "f", "x")
     ran = project.run("build", "--atomic", "--keep-going")
     assert ran.code == 5
     assert ran.rows == {project.name("good"): "held back", project.name("bad"): "failed"}
     assert re.search(rf"^{project.name('good')} +held back ", ran.err, re.MULTILINE)
-    assert tags(docker, project) == []
+    assert tags(project) == []
 
 
 def test_an_image_that_does_not_hold_its_pins_lets_no_tag_move_and_pushes_nothing(
-    project: "Project", docker: Docker, registry: str
+    project: "Project", registry: str
 ) -> None:
     pins = "  lib: {apt: librccl1, version: '5.4.3', suite: trixie, component: rccl, component_version: '2.13.4'}\n"
     bad = "FROM debian:trixie-slim\nARG LIB_VERSION\nRUN true\n"
@@ -63,15 +64,15 @@ def test_an_image_that_does_not_hold_its_pins_lets_no_tag_move_and_pushes_nothin
         ran = project.run("build", "--atomic", *args)
         assert ran.code == 1, ran.err
         assert "nothing was tagged or pushed" in ran.err
-    assert tags(docker, project) == []
+    assert tags(project) == []
     assert not in_registry(registry, project, "good")
 
 
-def test_everything_good_is_tagged(good: "Project", docker: Docker) -> None:
+def test_everything_good_is_tagged(good: "Project") -> None:
     ran = good.run("build", "--atomic")
     assert ran.code == 0, ran.err
     assert set(ran.rows.values()) == {"built"}
-    assert tags(docker, good) == [good.tag("one"), good.tag("two")]
+    assert tags(good) == [good.tag("one"), good.tag("two")]
 
 
 def test_what_is_pushed_is_what_was_verified(good: "Project", docker: Docker, registry: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from waiting import PATIENCE, wait_for
 
 if TYPE_CHECKING:
     from tests.build.conftest import Project
@@ -218,28 +221,30 @@ def test_json_tells_state_reference_time_and_cause(pair: "Project") -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_with_130_and_leaves_nothing(project: "Project", number: int) -> None:
-    project.write({"app": f"{BASE}RUN echo begun && sleep 3579\n"})
+    seconds = sleeps_of_its_own()
+    project.write({"app": f"{BASE}RUN echo begun && sleep {seconds}\n"})
     log = project.root / f"build/logs/{project.prefix}-app-v.log"
     (project.root / "tmp").mkdir()
     project.env["TMPDIR"] = str(project.root / "tmp")
     with project.start("build") as process:
         wait_for(lambda: log.exists() and "begun\n" in log.read_text())
         process.send_signal(number)
-        assert process.wait(15) == 130
+        assert process.wait(PATIENCE) == 130
         assert process.stderr is not None
         assert "interrupted" in process.stderr.read()
     assert not processes(str(project.root))
     assert not list((project.root / "tmp").iterdir())
     assert not (project.root / "build/state.json").exists()
-    wait_for(lambda: not processes("sleep 3579"))
+    wait_for(lambda: not processes(f"sleep {seconds}"))
 
 
 def test_the_time_limit_ends_the_whole_build(project: "Project") -> None:
-    project.write({"app": f"{BASE}RUN sleep 3578\n"})
+    seconds = sleeps_of_its_own()
+    project.write({"app": f"{BASE}RUN sleep {seconds}\n"})
     ran = project.run("build", "--time-limit", "0.05")
     assert ran.code == 5
     assert "time limit: no end after 3 s" in ran.err
-    wait_for(lambda: not processes("sleep 3578"))
+    wait_for(lambda: not processes(f"sleep {seconds}"))
 
 
 def test_secrets_are_there_in_the_step_and_in_no_layer_label_or_history(project: "Project", docker: Docker) -> None:
@@ -285,14 +290,14 @@ def test_a_builder_that_does_not_exist_is_told_before_the_build(pair: "Project")
 
 
 def test_two_runs_at_once_build_each_target_once(project: "Project") -> None:
-    project.write({"app": f"{BASE}RUN : {project.prefix} && sleep 3\n"})
-    log = project.root / f"build/logs/{project.prefix}-app-v.log"
-    with project.start("build") as first:
-        wait_for(lambda: log.exists() and "sleep 3" in log.read_text())
-        second = project.run("build")
-        assert first.wait(30) == 0
-    assert "another build runs in this tree; waiting" in second.err
-    assert second.rows == {project.name("app"): "present"}
+    project.write({"app": f"{BASE}RUN : {project.prefix}\n"})
+    with project.held_build() as first, project.start("build") as second:
+        assert second.stderr is not None
+        assert any("another build runs in this tree; waiting" in line for line in second.stderr)
+        project.release()
+        out, err = second.communicate(timeout=PATIENCE)
+        assert (first.wait(PATIENCE), second.returncode) == (0, 0), err
+    assert out.split("\t")[:2] == [project.name("app"), "present"]
 
 
 def test_a_plan_needs_no_engine_and_takes_nothing_for_absent_without_one(pair: "Project") -> None:
@@ -363,6 +368,11 @@ def test_names_that_are_not_there_are_told_with_the_nearest(pair: "Project") -> 
     assert f"{pair.prefix}-high" in ran.err
 
 
+def sleeps_of_its_own() -> int:
+    """Seconds, hundreds of days, that no other process of this machine sleeps for."""
+    return 10**8 + secrets.randbelow(10**8)
+
+
 def processes(part: str) -> list[str]:
     """Command lines of living processes, other than this one, that hold ``part``."""
     found = []
@@ -374,11 +384,3 @@ def processes(part: str) -> list[str]:
         if part in line and path.parent.name != str(os.getpid()):
             found.append(line)
     return found
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until the condition holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)

@@ -49,7 +49,7 @@ def test_the_commands_of_the_jobs_work_in_order_on_this_machine(registry: str, u
     assert junit.getroot().find(".//testcase") is not None
     assert "debian_rocm/trixie" in (tmp_path / "summary.md").read_text()
     assert "debian_rocm/trixie" not in planned("after")
-    copy.remove_images()
+    copy.remove()
 
     pin = f'{{git: "{upstream.url}", commit: "{upstream.sha("main")}", track: {{branch: main}}}}'
     (copy.root / "pins.yaml").write_text(f"schema: 1\npins:\n  tool: {pin}\nimages: {{}}\n")

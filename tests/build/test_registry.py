@@ -8,6 +8,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from naming import images_named, remove_images
+
 if TYPE_CHECKING:
     from tests.build.conftest import Faulty, Project
 
@@ -45,7 +47,7 @@ def manifest(registry: str, repository: str, reference: str) -> tuple[str, dict[
     types = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json"
     headers = {"Accept": f"{types}, application/vnd.docker.distribution.manifest.v2+json"}
     url = f"http://{registry}/v2/team/{repository}/manifests/{reference}"
-    with urlopen(Request(url, headers=headers), timeout=10) as answer:
+    with urlopen(Request(url, headers=headers), timeout=120) as answer:
         return answer.headers["Docker-Content-Digest"], json.load(answer)
 
 
@@ -61,14 +63,12 @@ def test_a_push_puts_tag_and_content_tag_there_and_the_digest_is_the_registrys(
 
 def test_what_the_registry_holds_is_neither_built_nor_pulled(pair: "Project", registry: str, docker: Docker) -> None:
     push(pair, registry)
-    for name in docker("image", "ls", "--format", "{{.Repository}}:{{.Tag}}").splitlines():
-        if pair.prefix in name:
-            docker("image", "rm", "--force", name)
+    remove_images(f"{pair.prefix}-*")
     calls = pair.log_docker()
     ran = pair.run("build", "--registry", f"{registry}/team")
     assert set(ran.rows.values()) == {"present"}
     assert all(line.startswith("image inspect") for line in calls.read_text().splitlines())
-    assert pair.prefix not in docker("image", "ls")
+    assert images_named(f"{pair.prefix}-*") == []
     assert {row["state"] for row in push(pair, registry).values()} == {"present"}
 
 
@@ -111,7 +111,7 @@ def test_another_context_is_a_builder_whose_work_the_registry_brings_here(
     assert refused.code == 2
     assert "DOCKER_CONTEXT=second" in refused.err
     assert {row["state"] for row in push(pair, registry, "--builder", "second").values()} == {"built"}
-    assert pair.prefix not in docker("image", "ls")
+    assert images_named(f"{pair.prefix}-*") == []
     assert pair.run("build", "--registry", f"{registry}/team", "--load").code == 0
     assert set(pair.run("build").rows.values()) == {"present"}
 
@@ -158,7 +158,7 @@ def test_an_attestation_is_attached_and_never_taken_for_a_platform(single: "Proj
 
 def test_layers_are_kept_in_and_taken_from_a_cache_that_may_fail(single: "Project", registry: str) -> None:
     push(single, registry, "--cache", f"{registry}/cache")
-    with urlopen(f"http://{registry}/v2/cache/{single.prefix}-app/tags/list", timeout=10) as answer:
+    with urlopen(f"http://{registry}/v2/cache/{single.prefix}-app/tags/list", timeout=120) as answer:
         assert json.load(answer)["tags"] == ["cache-v"]
     single.file("app", "f", "z\n")
     assert push(single, registry, "--cache", "127.0.0.1:1/cache")["app"]["state"] == "built"

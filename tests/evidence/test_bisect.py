@@ -16,7 +16,7 @@ from imagepins.cli.bisect import bisect as bisect_command
 from imagepins.evidence.bisection.search import Found, Span, Verdict, next_commit, trials_left
 from imagepins.evidence.bisection.trials import Trial, Trials, read_trials
 from imagepins.process import run
-from naming import own_name, tags_of
+from naming import own_name, remove_images
 from servers import serve_git
 
 REPOSITORY = own_name("bisect")
@@ -141,7 +141,7 @@ FAILS_FROM_BAD = ("sh", "-c", f"test $(cat /lib/value) -lt {BAD}")
 def _no_images_left() -> Iterator[None]:
     """Images stay from test to test, as their content does; afterwards they go."""
     yield
-    run(["docker", "rmi", "--force", *tags_of(REPOSITORY)], check=False)
+    remove_images(REPOSITORY)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from imagepins.evidence.images.difference import Difference, difference
 from imagepins.evidence.images.report import difference_markdown
 from imagepins.evidence.images.snapshot import Snapshot, Step, step_text, stored_pins
 from imagepins.process import run
-from naming import own_name, tags_of
+from naming import own_name, remove_images
 from servers import serve_registry
 
 Run = Callable[..., Any]
@@ -149,7 +149,7 @@ def _no_images_left() -> Iterator[None]:
     """What the tests of this file built goes with them."""
     yield
     if shutil.which("docker"):
-        run(["docker", "rmi", "--force", *tags_of(REPOSITORY)], check=False)
+        remove_images(REPOSITORY)
 
 
 @pytest.fixture(scope="session")

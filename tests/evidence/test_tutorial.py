@@ -60,7 +60,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Copy]:
     monkeypatch.setenv("PATH", f"{apt.parent}:{os.environ['PATH']}")
     copy.build()
     yield copy
-    copy.remove_images()
+    copy.remove()
 
 
 def test_the_console_blocks_of_a_text_are_read_with_output_and_exit_code() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from imagepins.process import run
-from naming import own_name, tags_of
+from naming import own_name, remove_images
 
 REPOSITORY = Path(__file__).parents[2]
 _LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info")
@@ -34,9 +34,9 @@ class Copy:
         """Build the image; what any run before has built at this engine is in its cache."""
         run([str(self.root / "tools/image"), "build", "debian_rocm"], cwd=self.root, timeout=800)
 
-    def remove_images(self) -> None:
+    def remove(self) -> None:
         """Remove the image under all its tags."""
-        run(["docker", "rmi", "--force", *tags_of(self.name)], check=False)
+        remove_images(self.name)
 
 
 def copy_repository(root: Path) -> Copy:
