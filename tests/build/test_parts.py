@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -272,6 +273,7 @@ def one_node(project: "Project") -> Node:
     return load_nodes(project.root / "pins.yaml", ())[1][0]
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize(
     ("metadata", "digest"),
     [
@@ -296,17 +298,17 @@ def test_the_digest_is_the_results_own_and_a_push_without_one_failed(
     )
     other = {"containerimage.digest": "sha256:of-a-linked-parent"}
 
-    def built(*_: object, **__: object) -> int:
-        settings.workspace.metadata(node).write_text(json.dumps({node.slug: metadata, "parent": other}))
-        return 0
-
-    monkeypatch.setattr(one, "stream", built)
-    monkeypatch.setattr(one, "_compare_resolved", lambda *_: None)
+    answer = project.root / "answer.json"
+    answer.write_text(json.dumps({node.slug: metadata, "parent": other}))
+    copies = f'for word; do if [ "$last" = --metadata-file ]; then cp {answer} "$word"; fi; last=$word; done'
+    project.before_docker(f'case "$*" in *--metadata-file*) {copies}; exit 0;; esac')
+    monkeypatch.setenv("PATH", project.env["PATH"])
     outcome = one.build_one(node, settings, (), {}, on_event=lambda _: None, stop=Event())
     assert outcome.digest == digest if outcome.cause is None else digest is None
     assert (outcome.cause.name if outcome.cause else None) == ("not exported" if push and not digest else None)
 
 
+@pytest.mark.engine
 def test_a_definition_that_bake_resolves_otherwise_stops_the_build(
     project: "Project", monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -315,12 +317,9 @@ def test_a_definition_that_bake_resolves_otherwise_stops_the_build(
         workspace=Workspace(project.root / "build"), source=Source("", "", 0), builder=Builder("", "docker"), secrets={}
     )
 
-    def resolved(argv: list[str], **_: object) -> SimpleNamespace:
-        document = json.loads(Path(argv[argv.index("--file") + 1]).read_text())
-        document["target"][node.slug]["labels"]["org.imagepins.target"] = "evil"
-        return SimpleNamespace(stdout=json.dumps(document))
-
-    monkeypatch.setattr(one, "run", resolved)
+    changes = """s|"org.imagepins.target": *"[^"]*"|"org.imagepins.target": "evil"|"""
+    project.before_docker(f"""case "$*" in *--print*) {shutil.which("docker")} "$@" | sed '{changes}'; exit;; esac""")
+    monkeypatch.setenv("PATH", project.env["PATH"])
     with pytest.raises(BuildFailed, match=r"bake does not build what was written:\n.*labels is .*evil"):
         one.build_one(node, settings, (), {}, on_event=lambda _: None, stop=Event())
 

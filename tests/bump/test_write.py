@@ -1,30 +1,34 @@
 """Writing: two runs at once, kill -9, links."""
 
 import os
-import random
 import signal
 import subprocess
 import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from waiting import PATIENCE, pids_in, wait_for
+
+TOOLS = Path(__file__).parents[2] / "tools"
 BUMP = [sys.executable, "-c", "import sys; from imagepins.cli.bump import main; sys.exit(main())"]
 
 
+def environment() -> dict[str, str]:
+    """The environment commands run in."""
+    return {**os.environ, "PYTHONPATH": str(TOOLS)}
+
+
 def start(project: Any, *arguments: str) -> subprocess.Popen[bytes]:
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "tools")}
     command = [*BUMP, "--pins", str(project.pins), *arguments]
-    return subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 def test_two_runs_on_two_pins_lose_no_update(two: Any, upstream: Any) -> None:
     running = [start(two, name, upstream.sha("main")) for name in "ab"]
     for process in running:
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, err
     assert two.pins.read_text().count(upstream.sha("main")) == 2
     assert two.dockerfile.read_text().count(upstream.sha("main")) == 2
@@ -61,21 +65,39 @@ def test_two_runs_on_one_pin_end_as_one_after_the_other(two: Any, upstream: Any)
     wanted = [upstream.sha("refs/keep/c3"), upstream.sha("refs/keep/c5")]
     running = [start(two, "a", sha, "--allow-downgrade") for sha in wanted]
     for process in running:
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, err
     last = next(sha for sha in wanted if sha in two.pins.read_text())
     assert f"ARG A_COMMIT={last}\n" in two.dockerfile.read_text()
 
 
-def test_kill_at_any_moment_leaves_old_or_new(two: Any, upstream: Any) -> None:
-    rng = random.Random(7)  # noqa: S311 - the same moments in every run
-    for revision in ("refs/keep/c2", "refs/keep/c3", "refs/keep/c4", "refs/keep/c5", "main"):
-        process = start(two, "a", upstream.sha(revision))
-        time.sleep(rng.uniform(0.05, 0.6))
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=120)
-        assert two.run("--check").code == 0
-    assert two.run("a").code == 0
+KILLED = """
+import os, signal, sys
+from imagepins import files
+from imagepins.cli.bump import main
+left = int(sys.argv.pop(1))
+def counted(step):
+    def run(*arguments):
+        global left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return step(*arguments)
+    return run
+for name in ("_write_temporary", "_swap_in", "_remove"):
+    setattr(files, name, counted(getattr(files, name)))
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("step", range(1, 9))
+def test_kill_before_any_step_of_writing_leaves_old_or_new(two: Any, upstream: Any, step: int) -> None:
+    argv = [sys.executable, "-c", KILLED, str(step), "--pins", str(two.pins), "a", upstream.sha("main")]
+    done = subprocess.run(argv, env=environment(), check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL
+    assert two.run("--check").code == 0
+    assert two.run("a", upstream.sha("main")).code == 0
+    assert upstream.sha("main") in two.dockerfile.read_text()
     assert not list(two.root.rglob(".*"))
 
 
@@ -84,14 +106,14 @@ def test_interrupt_ends_with_130_and_leaves_nothing(
 ) -> None:
     commit, slow = upstream.sha("main"), tmp_path / "bin"
     slow.mkdir()
-    (slow / "git").write_text(f"#!/bin/sh\ntouch {slow}/begun\nexec sleep 600\n")
+    (slow / "git").write_text(f"#!/bin/sh\necho $$ >>{tmp_path}/pids\nexec sleep 600\n")
     (slow / "git").chmod(0o755)
     before = two.snapshot()
     monkeypatch.setenv("PATH", f"{slow}:{os.environ['PATH']}")
     process = start(two, "a", commit)
-    _wait_for(slow / "begun")
+    wait_for(lambda: pids_in(tmp_path / "pids"), what="git")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=120)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert two.snapshot() == before
 

@@ -1,19 +1,20 @@
 """Trees and files from servers that do not hand them out by themselves."""
 
-import time
+import os
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from threading import Thread
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
-from imagepins.gitrepo import objects
-from imagepins.gitrepo.cache import Repository, commits_of, fetch, fetch_refs
+from imagepins.gitrepo.cache import Repository, commits_of, fetch_refs
 from imagepins.gitrepo.history import describe_commits
 from imagepins.gitrepo.objects import ObjectsUnavailable, require
 from imagepins.gitrepo.store import locked
 from imagepins.gitrepo.trees import read_file, touching
+from waiting import wait_for
 
 MAIN = ["refs/heads/main", "refs/tags/v1"]
 
@@ -26,6 +27,18 @@ def strict(upstream: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setenv(f"GIT_CONFIG_VALUE_{number}", value)
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     return upstream
+
+
+@pytest.fixture
+def git_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+    """How often git was called with that word since the test began."""
+    log, shim = tmp_path / "git-calls", tmp_path / "bin/git"
+    log.touch()
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\necho " $* " >>{log}\nexec {shutil.which("git")} "$@"\n')
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
+    return lambda word: sum(f" {word} " in line for line in log.read_text().splitlines())
 
 
 def _tree(repository: Repository, sha: str) -> str:
@@ -84,22 +97,21 @@ def test_refs_that_moved_meanwhile_do_not_spoil_the_detour(strict: Any, open_cac
 
 
 def test_what_two_ask_for_at_once_is_fetched_once(
-    upstream: Any, open_cache: Callable[..., Repository], monkeypatch: pytest.MonkeyPatch
+    upstream: Any, open_cache: Callable[..., Repository], git_calls: Callable[[str], int]
 ) -> None:
     found = open_cache(upstream.url)
     fetch_refs(found, MAIN)
     tree = _tree(found, upstream.sha("main"))
-    fetched = Mock(wraps=fetch)
-    monkeypatch.setattr(objects, "fetch", fetched)
+    looked, fetched = git_calls("cat-file"), git_calls("fetch")
     with locked(found):
         threads = [Thread(target=require, args=(found, [tree])) for _ in range(2)]
         for thread in threads:
             thread.start()
-        time.sleep(0.5)  # until both wait for the cache
+        wait_for(lambda: git_calls("cat-file") == looked + 2, what="both to look for it")
     for thread in threads:
         thread.join()
     require(found, [tree])
-    assert fetched.call_count == 1
+    assert git_calls("fetch") == fetched + 1
 
 
 def test_object_that_is_nowhere_is_said_with_the_server_s_reason(
