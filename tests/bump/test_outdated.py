@@ -27,7 +27,7 @@ def statuses(project: Any) -> dict[str, Any]:
         ("refs/keep/c3", "{branch: main}", "behind by 3", ""),
         ("refs/keep/c3", "{tag: v1}", "current", ""),
         ("refs/keep/c2", "{tag: v1}", "behind by 1", "tag v1 was moved"),
-        ("refs/keep/c3", "{branch: nosuch}", "unknown", "branch nosuch is not there any more"),
+        ("refs/keep/c3", "{branch: nosuch}", "unknown", "branch nosuch does not exist on"),
         ("refs/old8", "{branch: main}", "ahead of what it tracks", "not part of branch main"),
         ("refs/pull/8/head", '{pull: "8", then: main}', "current", ""),
         ("refs/old8", '{pull: "8", then: main}', "behind by 1", "force-pushed"),
@@ -55,7 +55,8 @@ def test_commits_under_the_path_are_counted_apart(project: Any, new_upstream: Ca
 def test_vanished_commit_needs_a_person(pinned: Pinned, upstream: Any) -> None:
     project = pinned()
     project.write_bytes(project.pins.read_bytes().replace(upstream.sha("refs/keep/c1").encode(), b"b" * 40))
-    assert statuses(project)["rccl"]["attention"] == ["the pinned commit is gone"]
+    told = f"the pinned commit {'b' * 12} does not exist on {upstream.url}"
+    assert statuses(project)["rccl"]["attention"] == [told]
 
 
 def test_repository_of_sha256_objects_needs_a_person(project: Any, tmp_path: Path) -> None:

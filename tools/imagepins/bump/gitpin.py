@@ -9,7 +9,7 @@ from imagepins.bump.move import Change, Move, Options, Side, known_id
 from imagepins.bump.seen import last_asked
 from imagepins.bump.target import find_current, find_target
 from imagepins.errors import NetworkError, RefError
-from imagepins.gitrepo.cache import Repository
+from imagepins.gitrepo.cache import Repository, absent
 from imagepins.gitrepo.history import Commit, Relation, describe_commits, is_ancestor, relate
 from imagepins.gitrepo.pulls import PullState
 from imagepins.gitrepo.resolve import Resolved, fetch_known, pull_refs, reaching, short_name
@@ -40,7 +40,8 @@ def propose_git(request: GitRequest, repository: Repository, options: Options) -
     if current and old_known:
         move = _with_relation(move, repository, current, options, target.pull)
     elif current:
-        move = replace(move, notes=(*move.notes, f"the old commit {current[:12]} is gone from {pin.git}"))
+        gone = absent(repository, f"the old commit {current[:12]}")
+        move = replace(move, notes=(*move.notes, str(gone)))
     move = _with_version(move, pin, repository)
     return add_facts(move, pin, repository, options, old=current if old_known and current != commit else None)
 
@@ -75,6 +76,8 @@ def _with_reach(move: Move, resolved: Resolved, request: GitRequest, repository:
         changes.append(Change("allow_unreachable", None))
     if not reached:
         if not options.allow_unreachable:
+            if repository.is_offline:
+                raise NetworkError(_unreachable_yet(commit, request, repository))
             raise RefError(_unreachable(move, request, repository))
         reason = options.reason or f"no commit of {_names(request.tracked)} contained it when it was pinned"
         changes.append(Change("allow_unreachable", reason))
@@ -93,6 +96,11 @@ def _unreachable(move: Move, request: GitRequest, repository: Repository) -> str
         source = f"commit {commit} can be fetched from {repository.url}, but may come from any fork of it: it"
         way = "take one that is, or say --allow-unreachable (kept in the pin)"
     return f"{source} is not part of {_names(request.tracked)}, which {request.pin.name} tracks; {way}"
+
+
+def _unreachable_yet(commit: str, request: GitRequest, repository: Repository) -> str:
+    cache = f"the cache of {repository.url} is of {last_asked(repository) or 'an unknown day'}"
+    return f"whether {commit[:12]} is part of {_names(request.tracked)} is not known: {cache}; ask without --offline"
 
 
 def _with_relation(move: Move, repository: Repository, current: str, options: Options, pull: PullState | None) -> Move:

@@ -7,7 +7,7 @@ from imagepins.bump.lookup import GitRequest, look_up_repository
 from imagepins.bump.move import Options
 from imagepins.bump.status import Status, failed, start
 from imagepins.errors import ImagePinsError, NetworkError
-from imagepins.gitrepo.cache import Repository, commits_of
+from imagepins.gitrepo.cache import Repository, absent, commits_of
 from imagepins.gitrepo.history import Relation, relate
 from imagepins.gitrepo.pulls import PullState, pull_state
 from imagepins.gitrepo.resolve import fetch_known, short_name
@@ -39,8 +39,7 @@ def _git_status(request: GitRequest, repository: Repository, options: Options) -
         # Asking whether the commit is there would cost a process for each pin; nearly always it is.
         if fetch_known(repository, current):
             return _compared(status, request, repository, options)
-    where = " from the cache" if repository.is_offline else ""
-    return replace(status, attention=(f"the pinned commit is gone{where}",))
+    return failed(status, absent(repository, f"the pinned commit {current[:12]}"))
 
 
 def _compared(status: Status, request: GitRequest, repository: Repository, options: Options) -> Status:
@@ -74,12 +73,16 @@ def _with_distance(status: Status, pin: GitPin, repository: Repository, state: P
     current, latest = status.current or "", status.latest
     attention = [state.words] if state and state.needs_attention else []
     if latest is None:
-        return replace(status, attention=(*attention, f"{status.tracks} is not there any more"))
+        return failed(replace(status, attention=tuple(attention)), absent(repository, status.tracks))
     relation = relate(repository, current, latest) if latest != current else Relation(0, 0)
     if pin.track and pin.track.tag and latest != current and not pin.allow_unreachable:
         attention.append(f"tag {pin.track.tag} was moved to {latest[:12]}")
     if relation.behind and not state and not pin.allow_unreachable:
-        attention.append(f"the pinned commit is not part of {status.tracks}")
+        if repository.is_offline:
+            outside = f"whether {status.tracks} has the pinned commit by now (offline)"
+            status = replace(status, unknown=(*status.unknown, outside))
+        else:
+            attention.append(f"the pinned commit is not part of {status.tracks}")
     status = replace(status, behind=relation.ahead, attention=tuple(attention))
     if not relation.ahead or not pin.path:
         return status

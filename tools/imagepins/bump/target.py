@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from imagepins.bump.lookup import GitRequest
 from imagepins.bump.move import Options, Unreadable, known_id
-from imagepins.errors import RefError
-from imagepins.gitrepo.cache import Repository, commits_of, default_branch
+from imagepins.errors import NetworkError, RefError
+from imagepins.gitrepo.cache import Repository, absent, commits_of, default_branch
 from imagepins.gitrepo.pulls import PullState, is_on_the_way, pull_state
 from imagepins.gitrepo.resolve import Resolved, fetch_known, pull_refs, resolve, short_name
 from imagepins.pins.model import GitPin, Track
@@ -33,6 +33,8 @@ def find_current(request: GitRequest, repository: Repository) -> tuple[str | Non
         commit = resolve(repository, request.written, request.tracked).commit
     except RefError:
         return None, (f"'{written}' stood there for the commit, and leads to none",)
+    except NetworkError as error:
+        return None, (f"'{written}' stood there for the commit ({error})",)
     return commit, (f"'{written}' stood there for the commit",)
 
 
@@ -47,7 +49,7 @@ def find_target(request: GitRequest, repository: Repository, current: str | None
     ref = request.tracked[0]
     commit = commits_of(repository, request.tracked)[ref]
     if commit is None:
-        raise RefError(f"{short_name(ref)}, which {pin.name} tracks, does not exist on {pin.git}")
+        raise absent(repository, f"{short_name(ref)}, which {pin.name} tracks,")
     resolved = Resolved(commit, ref) if track else _on_default_branch(repository, commit)
     return Target(resolved, notes=_moved_tag(pin, resolved, current, options))
 
@@ -80,7 +82,7 @@ def _of_provisional(request: GitRequest, repository: Repository, current: str | 
     if wanted and wanted.pull and wanted.pull != track.pull:
         return Target(resolve(repository, wanted, request.tracked))
     state = _state(request, repository, current, options)
-    resolved = resolve(repository, wanted, request.tracked) if wanted else _followed(request.pin, state, branch)
+    resolved = resolve(repository, wanted, request.tracked) if wanted else _followed(request, repository, state)
     tip = commits_of(repository, [f"refs/heads/{branch}"])[f"refs/heads/{branch}"]
     merged = state.merged_as if state and tip else None
     has_it = bool(merged and tip and is_on_the_way(repository, merged, resolved.commit, tip))
@@ -98,13 +100,13 @@ def _state(request: GitRequest, repository: Repository, current: str | None, opt
     return options.hosting.refine(pull_state(repository, number, pinned, branch), repository, branch)
 
 
-def _followed(pin: GitPin, state: PullState | None, branch: str) -> Resolved:
-    number = pin.track.pull if pin.track else None
+def _followed(request: GitRequest, repository: Repository, state: PullState | None) -> Resolved:
+    pin, track = request.pin, request.pin.track or Track()
     if state is None:
-        raise RefError(f"pull {number}, which {pin.name} tracks, does not exist on {pin.git}")
+        raise absent(repository, f"pull {track.pull}, which {pin.name} tracks,")
     if state.state == "merged" and state.merged_as:
         # A pin that already stands on the branch has the change and stays where it is.
-        return Resolved(state.pinned if state.is_settled else state.merged_as, f"refs/heads/{branch}")
+        return Resolved(state.pinned if state.is_settled else state.merged_as, f"refs/heads/{track.then}")
     # An open pull needs a person only where it was merged, as it seems.
     is_doubtful = state.state in ("open", "updated") and state.needs_attention
     if state.head is None or state.state == "closed" or is_doubtful:

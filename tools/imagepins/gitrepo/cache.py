@@ -30,6 +30,14 @@ class Unreadable(ProcessFailed):
     exit_code = NetworkError.exit_code
 
 
+def absent(repository: Repository, what: str) -> RefError | NetworkError:
+    """The error for ``what``, which the cache does not hold: offline, nobody said that it does not exist."""
+    if repository.is_offline:
+        hint = "offline, nobody was asked whether it exists; ask again without --offline"
+        return NetworkError(f"{what} is not in the cache of {repository.url}: {hint}")
+    return RefError(f"{what} does not exist on {repository.url}")
+
+
 def fetch_refs(repository: Repository, refs: Iterable[str]) -> None:
     """Bring the history of ``refs`` (full names) into the cache; what the server no longer has is forgotten.
 

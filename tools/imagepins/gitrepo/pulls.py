@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from imagepins.gitrepo.cache import Repository, commits_of, read
+from imagepins.gitrepo.cache import Repository, absent, commits_of, read
 from imagepins.gitrepo.history import describe_commits, is_ancestor, log, merge_base, reverted_by
 from imagepins.gitrepo.patches import (
     TooManyCandidates,
@@ -87,11 +87,16 @@ class _Merge:
 
 
 def pull_state(repository: Repository, number: str, pinned: str, branch: str) -> PullState:
-    """What became of pull ``number``, once its head and ``branch`` are in the cache. ``pinned`` must be there too."""
+    """What became of pull ``number``, once its head and ``branch`` are in the cache. ``pinned`` must be there too.
+
+    Raises NetworkError where, offline, the cache holds too little to tell.
+    """
     refs = pull_refs(number, repository.url)
     known = commits_of(repository, [*refs, f"refs/heads/{branch}"])
     tip = known[f"refs/heads/{branch}"]
     head = next((known[ref] for ref in refs if known[ref]), None)
+    if repository.is_offline and (head is None or tip is None):
+        raise absent(repository, f"branch {branch}" if head else f"the head of pull {number}")
     state = PullState(number, _unmerged(repository, head, pinned, tip), head, pinned)
     if tip is None:
         return state

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from imagepins.errors import RefError
-from imagepins.gitrepo.cache import Repository, commits_of, fetch_commit, fetch_refs, read, tips_below
+from imagepins.gitrepo.cache import Repository, absent, commits_of, fetch_commit, fetch_refs, read, tips_below
 from imagepins.gitrepo.history import describe_commits, is_ancestor
 from imagepins.gitrepo.url import web_url
 from imagepins.gitrepo.wanted import Wanted
@@ -83,7 +83,8 @@ def _refs_meant(wanted: Wanted, url: str) -> tuple[str, ...]:
 def resolve(repository: Repository, wanted: Wanted, tracked: Sequence[str]) -> Resolved:
     """Find the one commit that is meant, once ``refs_asked`` and ``tracked`` are in the cache.
 
-    Raises RefError for what does not exist, is no commit, or could be several (with the candidates).
+    Raises RefError for what does not exist, is no commit, or could be several (with the candidates), and NetworkError
+    for what only the server could tell.
     """
     tracked = (*tracked, *_refs_of_page(wanted, repository.url))
     if wanted.kind == "sha":
@@ -124,6 +125,8 @@ def _existing(repository: Repository, sha: str, tracked: Sequence[str]) -> Resol
             asked = [*map(short_name, tracked), "all branches and tags"]
             notes = (f"{repository.url} refused the bare commit ({reason}); looked for it in {', '.join(asked)}",)
         if commit is None:
+            if repository.is_offline:
+                raise absent(repository, f"commit {sha}")
             raise RefError(_not_there(repository, sha, reason, notes))
     if commit != sha:
         notes += (f"{sha[:12]} is a tag object; its commit is {commit}",)
@@ -135,8 +138,6 @@ def _not_there(repository: Repository, sha: str, reason: str | None, notes: tupl
         return f"{sha} is there at {repository.url}, but is a tree or a file, not a commit"
     if notes:
         return f"commit {sha} was not found: {notes[0]}"
-    if repository.is_offline:
-        return f"commit {sha} is not in the cache of {repository.url}; ask again without --offline"
     return f"commit {sha} does not exist at {repository.url} ({reason})"
 
 
@@ -169,7 +170,7 @@ def _beginning_with(repository: Repository, digits: str, tips: Iterable[str | No
 def _only(repository: Repository, wanted: Wanted, found: list[Resolved]) -> Resolved:
     commits = {each.commit for each in found}
     if not found:
-        raise RefError(f"{_what(wanted)} does not exist on {repository.url}" + _offline_hint(repository))
+        raise absent(repository, _what(wanted))
     if len(commits) == 1:
         # A branch and a tag on one commit: the tag's name stays true for longer.
         return next((each for each in found if each.tag), found[0])
@@ -194,7 +195,3 @@ def _what(wanted: Wanted) -> str:
 
 def _way_out(resolved: Resolved) -> str:
     return resolved.ref.removeprefix("refs/") if resolved.ref else "(the commit itself)"
-
-
-def _offline_hint(repository: Repository) -> str:
-    return " as far as the cache knows; ask again without --offline" if repository.is_offline else ""

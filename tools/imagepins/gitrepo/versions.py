@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Callable
 
-from imagepins.gitrepo.cache import Repository, fetch_refs, read, refs_merged
+from imagepins.gitrepo.cache import Repository, absent, fetch_refs, read, refs_merged
 from imagepins.gitrepo.history import describe_commits
 from imagepins.gitrepo.trees import read_file
 
@@ -118,4 +118,6 @@ def _nearest_tag(repository: Repository, commit: str) -> str:
         distances = [(int(read(repository, "rev-list", "--count", f"{ref}..{commit}")), text) for text, ref in tags]
         if distances:
             return min(distances, key=lambda each: each[0])[1]
+    if repository.is_offline:
+        raise absent(repository, f"a tag that is a version and leads to {commit[:12]}")
     raise VersionNotFound(f"no tag that is a version leads to {commit[:12]}")
