@@ -85,6 +85,27 @@ def test_page_that_is_none_of_an_index_is_unknown(pypi_pin: Callable[..., Any], 
     assert "is no page of a package index" in ended.err
 
 
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>Sign in to this network: <a href='/login'>here</a></html>", b"\xff\xfe\x00", b"<![CDATA["]
+)
+def test_page_that_links_to_no_file_is_unknown(pypi_pin: Callable[..., Any], web: Any, body: bytes) -> None:
+    web.pages["/simple/ply/"] = {"body": body, "content_type": "text/html"}
+    ended = pypi_pin().assert_refuses("ply", "3.11", code=4)
+    assert "is no page of a package index" in ended.err
+
+
+def test_empty_page_of_an_index_says_that_there_is_no_version(pypi_pin: Callable[..., Any], web: Any) -> None:
+    body = b'<html><head><meta name="pypi:repository-version" content="1.0"></head><body></body></html>'
+    web.pages["/simple/ply/"] = {"body": body, "content_type": "text/html"}
+    assert "there is no version 3.11" in pypi_pin().assert_refuses("ply", "3.11").err
+
+
+def test_refusal_of_an_index_is_not_asked_again(pypi_pin: Callable[..., Any], web: Any) -> None:
+    web.pages["/simple/ply/"] = {"body": b"no", "status": 403}
+    assert "403 Forbidden" in pypi_pin().assert_refuses("ply", "3.11", code=4).err
+    assert len(web.asked) == 1
+
+
 def test_entries_that_name_no_file_of_the_package_are_passed_over(pypi_pin: Callable[..., Any], web: Any) -> None:
     files = ["text", {"url": "x"}, {"filename": None}, {"filename": "other-9.tar.gz"}, {"filename": "ply-3.12.tar.gz"}]
     web.pages["/simple/ply/"] = {"body": json.dumps({"files": files}).encode(), "content_type": "application/json"}

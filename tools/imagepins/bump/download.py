@@ -3,22 +3,19 @@
 import hashlib
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import requests
-from urllib3.exceptions import HTTPError
 
 from imagepins.errors import NetworkError, RefError
 from imagepins.pins.text import masked
-from imagepins.registry.client import innermost
+from imagepins.web import Busy, Limits, is_busy, retried, stream
 
-TIMEOUT = (10.0, 30.0)
-WHOLE_SECONDS = 1800.0
-SIZE_LIMIT = 8 << 30
-TRIES = 3
+LIMITS = Limits(seconds=1800.0, size=8 << 30)
 
 # How files of a kind begin (offset, bytes), by the ends of their names.
 _MAGIC: tuple[tuple[str, int, bytes], ...] = (
@@ -48,46 +45,34 @@ def checksum(url: str, *, sleep: Callable[[float], None] = time.sleep) -> Downlo
     """Read ``url`` and hash it. Raises RefError for what is not there or not the file, NetworkError for no answer."""
     if url.startswith("file://"):
         return _from_disk(url)
-    reason = ""
-    for attempt in range(TRIES):
-        if attempt:
-            sleep(0.5 * 3 ** (attempt - 1))
-        try:
-            return _read(url)
-        except (requests.RequestException, HTTPError, _Busy) as error:
-            reason = innermost(error)
-    raise NetworkError(f"{url}: not read after {TRIES} tries ({reason})")
+
+    def attempt() -> Download:
+        with requests.Session() as session:
+            take = partial(_hash, url)
+            # The bytes as they are sent, whatever a server calls encoded: that is what a build stores.
+            headers = {"Accept-Encoding": "identity"}
+            return stream(session, "GET", url, LIMITS, take, is_decoded=False, headers=headers)
+
+    return retried(url, attempt, sleep=sleep)
 
 
-class _Busy(Exception):
-    """The server asks to come back later."""
-
-
-def _read(url: str) -> Download:
-    with requests.get(url, timeout=TIMEOUT, stream=True, headers={"Accept-Encoding": "identity"}) as answer:
-        _check_answer(url, answer)
-        digest, size, start = hashlib.sha256(), 0, b""
-        deadline = time.monotonic() + WHOLE_SECONDS
-        # Not iter_content, which unpacks what a server calls encoded: a build stores the bytes that are sent.
-        for part in answer.raw.stream(1 << 20, decode_content=False):
-            start = (start + part)[:512] if len(start) < 512 else start
-            digest.update(part)
-            size += len(part)
-            if size > SIZE_LIMIT or time.monotonic() > deadline:
-                raise NetworkError(f"{url}: larger than {SIZE_LIMIT >> 30} GiB, or slower than {WHOLE_SECONDS:.0f} s")
-        expected = answer.headers.get("Content-Length", "")
-        if expected.isdigit() and int(expected) != size:
-            raise _Busy(f"the connection ended after {size} of {expected} bytes")
-        _check_content(url, _source(answer), start, answer.headers.get("Content-Type", ""))
-        return Download(digest.hexdigest(), size, _source(answer))
+def _hash(url: str, answer: requests.Response, parts: Iterable[bytes]) -> Download:
+    _check_answer(url, answer)
+    digest, size, start = hashlib.sha256(), 0, b""
+    for part in parts:
+        start = (start + part)[:512] if len(start) < 512 else start
+        digest.update(part)
+        size += len(part)
+    _check_content(url, _source(answer), start, answer.headers.get("Content-Type", ""))
+    return Download(digest.hexdigest(), size, _source(answer))
 
 
 def _check_answer(url: str, answer: requests.Response) -> None:
     status = f"{answer.status_code} {answer.reason}".strip()
     if answer.status_code in (404, 410):
         raise RefError(f"{url}: is not there ({status} from {_source(answer)})")
-    if answer.status_code in (408, 429) or answer.status_code >= 500:
-        raise _Busy(f"{status} from {_source(answer)}")
+    if is_busy(answer.status_code):
+        raise Busy(answer)
     if answer.status_code in (401, 403):
         raise NetworkError(f"{url}: may not be read ({status} from {_source(answer)})")
     if answer.status_code != 200:

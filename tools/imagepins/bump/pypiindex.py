@@ -22,11 +22,11 @@ from packaging.version import InvalidVersion, Version
 from imagepins import process
 from imagepins.errors import NetworkError, RefError
 from imagepins.pins.text import masked
-from imagepins.registry.client import innermost
+from imagepins.web import Limits, get
 
 _ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
-_TIMEOUT = (10.0, 30.0)
-_TRIES = 3
+_DISTRIBUTIONS = (".whl", ".tar.gz", ".zip", ".tar.bz2", ".tgz", ".egg", ".exe")
+_LIMITS = Limits(seconds=120.0, size=128 << 20)
 
 
 @dataclass(frozen=True)
@@ -90,25 +90,15 @@ def _files_on_disk(folder: Path) -> list[tuple[str, str | None]] | None:
 
 
 def _files_of_server(url: str) -> list[tuple[str, str | None]] | None:
-    import requests
-
-    reason = ""
-    for _ in range(_TRIES):
-        try:
-            verify = os.environ.get("PIP_CERT") or True
-            answer = requests.get(url, headers={"Accept": _ACCEPT}, timeout=_TIMEOUT, verify=verify)
-        except requests.RequestException as error:
-            reason = innermost(error)
-            continue
-        if answer.status_code == 404:
-            return None
-        if answer.ok:
-            try:
-                return _parse_page(answer.text, answer.headers.get("Content-Type", ""))
-            except (ValueError, RecursionError) as error:
-                raise NetworkError(f"{masked(url)}: is no page of a package index ({error})") from error
-        reason = f"{answer.status_code} {answer.reason}"
-    raise NetworkError(f"{masked(url)}: the index does not answer ({masked(reason)})")
+    answer = get(url, _LIMITS, headers={"Accept": _ACCEPT}, verify=os.environ.get("PIP_CERT") or True)
+    if answer.status == 404:
+        return None
+    if answer.status != 200:
+        raise NetworkError(f"{masked(url)}: the index does not answer ({answer.status_text})")
+    try:
+        return _parse_page(answer.text, answer.headers.get("Content-Type", ""))
+    except (ValueError, RecursionError) as error:
+        raise NetworkError(f"{masked(url)}: is no page of a package index ({error})") from error
 
 
 def _parse_page(text: str, content_type: str) -> list[tuple[str, str | None]]:
@@ -117,6 +107,9 @@ def _parse_page(text: str, content_type: str) -> list[tuple[str, str | None]]:
         return _parse_json(text)
     parser = _Links()
     parser.feed(text)
+    if not parser.is_index and not any(name.endswith(_DISTRIBUTIONS) for name, _ in parser.files):
+        # Of networks that want a login first, say; only an index tells that a package has no version.
+        raise ValueError("it leads to no file of a package")
     return parser.files
 
 
@@ -134,10 +127,12 @@ def _parse_json(text: str) -> list[tuple[str, str | None]]:
 class _Links(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
+        self.is_index = False
         self.files: list[tuple[str, str | None]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
+        self.is_index = self.is_index or (tag == "meta" and given.get("name") == "pypi:repository-version")
         if tag == "a" and (href := given.get("href")):
             name = unquote(href.partition("#")[0].rstrip("/").rpartition("/")[2])
             self.files.append((name, (given["data-yanked"] or "") if "data-yanked" in given else None))

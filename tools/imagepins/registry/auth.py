@@ -4,14 +4,15 @@ import base64
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 import requests
 
+from imagepins.registry.documents import parsed
 from imagepins.registry.reference import DOCKER_HUB, Reference
+from imagepins.web import Busy, Limits, as_it_is, is_busy, send
 
-TIMEOUT = (5.0, 20.0)
-"""Seconds to connect, and between two bytes."""
+LIMITS = Limits(seconds=60.0, size=8 << 20)
+"""More than any manifest, config or token takes."""
 
 _CHALLENGE_PART = re.compile(
     r'(?P<name>[\w-]+)\s*=\s*(?:"(?P<quoted>[^"]*)"|(?P<value>[^\s,"]*))|(?P<scheme>[A-Za-z][\w-]*)'
@@ -25,7 +26,7 @@ class NotAuthorised(Exception):
 def authorisation(session: requests.Session, challenge: str, reference: Reference) -> str:
     """Value of the Authorization header for ``reference``, anonymous where docker's config has no credentials.
 
-    Raises NotAuthorised, requests.RequestException.
+    Raises NotAuthorised, Busy, and what ``web.send`` raises.
     """
     credentials = _credentials(reference.registry)
     offered = _challenges(challenge)
@@ -55,7 +56,7 @@ def _token(
     session: requests.Session, fields: Mapping[str, str], credentials: Mapping[str, str] | None, reference: Reference
 ) -> str:
     realm = fields.get("realm", "")
-    if urlsplit(realm).scheme != "https" and not reference.is_loopback:
+    if not realm.startswith("https://") and not reference.is_loopback:
         raise NotAuthorised(f"{reference.registry} names a token service without https: {realm}")
     scope = fields.get("scope") or f"repository:{reference.repository}:pull"
     asked = {**({"service": fields["service"]} if fields.get("service") else {}), "scope": scope}
@@ -65,17 +66,18 @@ def _token(
             "refresh_token": credentials["identity_token"],
             "client_id": "imagepins",
         }
-        answer = session.post(realm, data=asked, timeout=TIMEOUT)
+        reply = send(session, "POST", realm, LIMITS, data=asked, auth=as_it_is)
     else:
         login = (credentials["username"], credentials["password"]) if credentials else None
-        answer = session.get(realm, params=asked, auth=login, timeout=TIMEOUT)
-    if answer.status_code in (401, 403):
-        raise NotAuthorised(f"{reference.registry} does not accept the login ({answer.status_code})")
-    answer.raise_for_status()
-    document = answer.json()
-    token = document.get("token") or document.get("access_token") if isinstance(document, dict) else None
+        reply = send(session, "GET", realm, LIMITS, params=asked, auth=login or as_it_is)
+    if is_busy(reply.status):
+        raise Busy(reply)
+    if reply.status in (401, 403):
+        raise NotAuthorised(f"{reference.registry} does not accept the login ({reply.status})")
+    document = parsed(reply.body) or {}
+    token = document.get("token") or document.get("access_token")
     if not isinstance(token, str):
-        raise NotAuthorised(f"the token service of {reference.registry} gave no token")
+        raise NotAuthorised(f"the token service of {reference.registry} gave no token ({reply.status_text})")
     return token
 
 

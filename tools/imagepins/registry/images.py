@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from imagepins.registry.answers import Absent, Answer, ImageConfig, Present, Unknown
-from imagepins.registry.client import Client, Reply
+from imagepins.registry.client import Client
 from imagepins.registry.documents import (
     INDEX_TYPES,
     MANIFEST_TYPES,
@@ -21,6 +21,7 @@ from imagepins.registry.documents import (
     platform as platform_of,
 )
 from imagepins.registry.reference import Reference, parse_reference
+from imagepins.web import Reply
 
 DEFAULT_PLATFORM = "linux/amd64"
 

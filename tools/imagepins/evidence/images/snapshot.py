@@ -151,9 +151,9 @@ def _from_registry(ref: str, local: RefError) -> Snapshot:
 
 
 def _layer_sizes(client: Client, ref: str, digest: str) -> list[int]:
-    from imagepins.registry.client import Reply
     from imagepins.registry.documents import MANIFEST_TYPES
     from imagepins.registry.reference import parse_reference
+    from imagepins.web import Reply
 
     reply = client.ask("GET", parse_reference(ref), f"manifests/{digest}", MANIFEST_TYPES)
     return [int(layer["size"]) for layer in json.loads(reply.body)["layers"]] if isinstance(reply, Reply) else []
