@@ -3,6 +3,7 @@
 import datetime
 import http.server
 import json
+import os
 import re
 import subprocess
 import threading
@@ -155,11 +156,13 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             said["asked"].append((self.path, self.headers["Authorization"]))
+            if said.get("together"):
+                said["together"].wait(60)
             self.send_response(said["status"])
             for name, value in said["headers"].items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(json.dumps(said["body"]).encode())
+            self.wfile.write(said.get("bytes") or json.dumps(said["body"]).encode())
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -198,6 +201,37 @@ def test_rate_limit_falls_back_to_git_with_one_warning(hosted: Any, api: dict[st
     assert (ended.code, ended.out.count("pull 8 is open")) == (0, 2)
     assert ended.err.count("rate limit") == 1
     assert "secret-token" not in ended.out + ended.err
+
+
+def test_rate_limit_that_several_threads_meet_is_told_once(
+    project: Any, upstream: Any, api: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, commit = "https://github.com/ROCm/r", upstream.sha("refs/pull/8/head")
+    monkeypatch.setenv("IMAGEPINS_MIRRORS", " ".join(f"{url}{n}={upstream.url}" for n in range(4)))
+    pin = '  p{n}:\n    git: {url}{n}\n    commit: "{commit}"\n    track: {{pull: "8", then: main}}\n'
+    project.write("".join(pin.format(n=n, url=url, commit=commit) for n in range(4)))
+    api.update(status=403, headers={"x-ratelimit-remaining": "0"}, together=threading.Barrier(4))
+    ended = project.run("--outdated")
+    assert (ended.code, len(api["asked"]), ended.err.count("rate limit")) == (0, 4, 1)
+
+
+@pytest.mark.parametrize("host", ["localhost.example.org", "127.0.0.1.example.org", "localhost@example.org", "[::2]"])
+def test_token_is_sent_in_clear_to_this_machine_alone(
+    hosted: Any, api: dict[str, Any], monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    # Whatever leaves for another host in clear passes here.
+    monkeypatch.setenv("http_proxy", os.environ["GITHUB_API_URL"])
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("GITHUB_API_URL", f"http://{host}")
+    ended = hosted.run("--outdated")
+    assert (ended.code, api["asked"], ended.err.count("its address is not https")) == (0, [], 1)
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[1]", b"[" * 100_000], ids=["page", "list", "deep"])
+def test_answer_of_the_api_that_is_none_is_told_once(hosted: Any, api: dict[str, Any], body: bytes) -> None:
+    api["bytes"] = body
+    ended = hosted.run("--outdated")
+    assert (ended.code, ended.err.count("git refs alone answer")) == (0, 1)
 
 
 def test_token_is_not_sent_for_other_hosts(pinned: Pinned, api: dict[str, Any]) -> None:

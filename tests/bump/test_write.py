@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,25 +41,18 @@ def test_run_that_commits_waits_for_the_commit_of_another(versioned: Any, upstre
     hook.write_text("#!/bin/sh\ntouch .git/begun\nwhile [ ! -e .git/go ]; do sleep 0.05; done\n")
     hook.chmod(0o755)
     first = start(versioned, "a", "main", "--commit")
-    _wait_for(versioned.root / ".git/begun")
+    wait_for((versioned.root / ".git/begun").exists)
     second = start(versioned, "b", "main", "--commit")
     with suppress(subprocess.TimeoutExpired):
         # Time for it to find the first one's files written and not committed, which it must not tell as an error.
         second.wait(5)
     (versioned.root / ".git/go").touch()
     for process in (first, second):
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, err
     subjects = versioned.git("log", "--format=%s").splitlines()
     assert [subject.split()[1] for subject in subjects[:2]] == ["b", "a"]
     assert versioned.git("status", "--porcelain") == ""
-
-
-def _wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 120
-    while not path.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_two_runs_on_one_pin_end_as_one_after_the_other(two: Any, upstream: Any) -> None:

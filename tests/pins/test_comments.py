@@ -9,7 +9,7 @@ from imagepins.pins.text import Text
 
 def commit_in(source: str) -> Text:
     """The value of ``r``, at the top or below ``a``."""
-    tree = yaml.parse(source, "pins.yaml")
+    tree = yaml.parse(source, "pins.yaml").top
     below = tree.get("a")
     value = (below if isinstance(below, yaml.Mapping) else tree).get("r")
     assert isinstance(value, Text)

@@ -3,29 +3,36 @@
 Without a token, with an answer that is none, or beyond the rate limit, everything is as git alone tells it.
 """
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
+from imagepins.errors import NetworkError
 from imagepins.gitrepo.cache import Repository, commits_of
 from imagepins.gitrepo.history import is_ancestor
 from imagepins.gitrepo.pulls import PullState, is_on_the_way
+from imagepins.gitrepo.store import to_stderr
 
-_TIMEOUT = (5.0, 10.0)
+_SECONDS = 20.0
+_SIZE_LIMIT = 4 << 20
 
 
 @dataclass
 class Hosting:
     """The API of GitHub, or of a server like it (GITHUB_SERVER_URL, GITHUB_API_URL), asked with the user's token.
 
-    ``warn`` is told once why the API is no longer asked.
+    ``warn`` is told once why the API is no longer asked, whatever the number of threads that ask.
     """
 
     env: Mapping[str, str] = field(default_factory=dict)
-    warn: Callable[[str], None] = print
+    warn: Callable[[str], None] = to_stderr
     _is_silenced: bool = False
+    _lock: Lock = field(default_factory=Lock)
 
     @classmethod
     def of_user(cls, warn: Callable[[str], None]) -> "Hosting":
@@ -65,23 +72,43 @@ class Hosting:
     def _get(self, address: str, token: str) -> Mapping[str, Any] | None:
         import requests
 
-        if not address.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+        from imagepins import web
+
+        if not _is_safe(address):
             self._silence("its address is not https")
             return None
+        limits, headers = web.Limits(_SECONDS, _SIZE_LIMIT), {"Authorization": f"Bearer {token}"}
         try:
-            answer = requests.get(address, headers={"Authorization": f"Bearer {token}"}, timeout=_TIMEOUT)
-            document: Any = answer.json() if answer.ok else None
-        except (requests.RequestException, ValueError) as error:
-            self._silence(type(error).__name__)
+            with requests.Session() as session:
+                ask = partial(web.send, session, "GET", address, limits, headers=headers, auth=web.as_it_is)
+                reply = web.retried(urlsplit(address).netloc, ask)
+        except NetworkError as error:
+            self._silence(str(error))
             return None
-        if answer.status_code == 404:
+        if reply.status == 404:
             return None
-        if not isinstance(document, dict):
-            is_limit = answer.headers.get("x-ratelimit-remaining") == "0" or answer.status_code == 429
-            self._silence("rate limit" if is_limit else f"{answer.status_code} {answer.reason}")
-            return None
+        document = _object(reply.body) if reply.status == 200 else None
+        if document is None:
+            is_limit = reply.headers.get("x-ratelimit-remaining") == "0" or reply.status == 429
+            self._silence("rate limit" if is_limit else reply.status_text)
         return document
 
     def _silence(self, reason: str) -> None:
-        self._is_silenced = True
-        self.warn(f"the host's API is not used ({reason}); git refs alone answer")
+        with self._lock:
+            was_silenced, self._is_silenced = self._is_silenced, True
+        if not was_silenced:
+            self.warn(f"the host's API is not used ({reason}); git refs alone answer")
+
+
+def _is_safe(address: str) -> bool:
+    """Whether a token may be sent there: encrypted, or within this machine."""
+    parts = urlsplit(address)
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1"))
+
+
+def _object(body: bytes) -> Mapping[str, Any] | None:
+    try:
+        document: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None

@@ -30,7 +30,8 @@ _DAMAGE = re.compile(
 )
 
 
-def _to_stderr(message: str) -> None:
+def to_stderr(message: str) -> None:
+    """Tell the person something that is no data."""
     print(message, file=sys.stderr)  # noqa: T201
 
 
@@ -46,7 +47,7 @@ class Repository:
     path: Path
     is_offline: bool = False
     stop: Event | None = field(default=None, compare=False)
-    warn: Callable[[str], None] = field(default=_to_stderr, compare=False)
+    warn: Callable[[str], None] = field(default=to_stderr, compare=False)
     _told: set[str] = field(default_factory=set, compare=False)
 
     def warn_once(self, message: str) -> None:
