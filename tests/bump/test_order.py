@@ -1,11 +1,15 @@
 """Versions that have an order: going back needs leave, whatever the kind of pin."""
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from imagepins.bump.order import debian_key
 
@@ -78,6 +82,40 @@ def test_newer_package_needs_none(apt: Callable[[str], Any]) -> None:
     assert apt("5.4.3~rc1").run("x").code == 0
 
 
-def test_versions_sort_as_dpkg_sorts_them() -> None:
-    ordered = ["1.0~rc1", "1.0", "1.0a", "1.0+b", "1.0.1", "1.2", "1.10", "1:0.1"]
-    assert sorted(sorted(ordered), key=debian_key) == ordered
+def dpkg_order(one: str, other: str) -> int:
+    """-1, 0 or 1, as dpkg itself compares."""
+    ask = ["dpkg", "--compare-versions", one]
+    if subprocess.run([*ask, "eq", other], check=False).returncode == 0:
+        return 0
+    return -1 if subprocess.run([*ask, "lt", other], check=False).returncode == 0 else 1
+
+
+def order(one: str, other: str) -> int:
+    first, second = debian_key(one), debian_key(other)
+    return (first > second) - (first < second)
+
+
+VERSIONS = [
+    *("1.0~rc1", "1.0~rc1-1", "1.0", "1.0-0", "1.0-1~bpo12+1", "1.0-1", "1.0-1+b1", "1.0-1.1", "1.00", "01.0-01"),
+    *("1.0a-1", "1.0+dfsg-1", "1.0-2-1", "1.0.1-1", "1.0.1", "1.2-3ubuntu1", "1.10", "1~~", "1~~a", "1.a", "1.~"),
+    *("5.7.1-6", "5.7.1+really5.6-1", "0:1.0-1", "1:0.1", "1:1.0-1", "2024.01", "1.-1"),
+]
+
+
+@pytest.mark.parametrize("one", VERSIONS)
+def test_versions_sort_as_dpkg_sorts_them(one: str) -> None:
+    assert {other: order(one, other) for other in VERSIONS} == {other: dpkg_order(one, other) for other in VERSIONS}
+
+
+UPSTREAM = st.from_regex(r"[0-9]([0-9]|[a-zA-Z.+~-]){0,6}", fullmatch=True)
+REVISION = st.from_regex(r"[0-9a-zA-Z.+~]{1,4}", fullmatch=True)
+ANY_VERSION = st.builds(
+    "{}{}{}".format, st.sampled_from(["", "0:", "1:"]), UPSTREAM, REVISION.map("-{}".format) | st.just("")
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ANY_VERSION, ANY_VERSION)
+def test_any_two_versions_sort_as_dpkg_sorts_them(one: str, other: str) -> None:
+    hypothesis.assume(not one.endswith("-") and not other.endswith("-"))
+    assert order(one, other) == dpkg_order(one, other)

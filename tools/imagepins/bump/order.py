@@ -10,7 +10,8 @@ from imagepins.bump.move import Options
 from imagepins.errors import RefError
 from imagepins.pins.model import AptPin, Pin
 
-DebianKey = tuple[int, list[tuple[tuple[int, ...], int]]]
+Parts = list[tuple[tuple[int, ...], int]]
+DebianKey = tuple[int, Parts, Parts]
 
 
 def check_order(pin: Pin, old: str | None, new: str, options: Options, why: str = "") -> tuple[str, ...]:
@@ -35,12 +36,18 @@ def is_older(pin: Pin, one: str, other: str) -> bool:
 
 
 def debian_key(version: str) -> DebianKey:
-    """A key that sorts as dpkg does (deb-version(7)): the epoch; then words and numbers in turn."""
+    """A key that sorts as dpkg does (deb-version(7)): the epoch, the upstream version, the Debian revision."""
     epoch, colon, rest = version.partition(":")
     if not (colon and epoch.isdigit()):
         epoch, rest = "0", version
-    parts = re.findall(r"(\D*)(\d*)", rest)
-    return int(epoch), [((*map(_weight, word), 0), int(digits or 0)) for word, digits in parts]
+    upstream, _, revision = rest.rpartition("-") if "-" in rest else (rest, "", "")
+    return int(epoch), _parts(upstream), _parts(revision)
+
+
+def _parts(text: str) -> Parts:
+    """Words and numbers in turn. What is not there, a number or the whole revision, counts as 0."""
+    found = re.findall(r"([^0-9]*)([0-9]*)", text or "0")
+    return [((*map(_weight, word), 0), int(digits or 0)) for word, digits in found]
 
 
 def _weight(character: str) -> int:
