@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -160,8 +161,8 @@ def apt(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, web: Any)
     packages = "Package: librccl-dev\nVersion: 9\n\nPackage: librccl1\nArchitecture: amd64\nVersion: 6.4.3-1\n"
     web.pages["/dists/trixie/main/binary-amd64/Packages.gz"] = {"body": gzip.compress(packages.encode())}
 
-    def write(suite: str, version: str = "5.0.0") -> Any:
-        project.write(f'  rccl:\n    apt: librccl1\n    version: "{version}"\n    suite: {suite}\n')
+    def write(suite: str, version: str = "5.0.0", package: str = "librccl1") -> Any:
+        project.write(f'  rccl:\n    apt: {package}\n    version: "{version}"\n    suite: {suite}\n')
         return project
 
     return write
@@ -186,6 +187,47 @@ def test_version_of_the_suite_is_taken(apt: Any, suite: str, ref: str | None, ve
 def test_version_the_suite_does_not_have_is_refused(apt: Any) -> None:
     ended = apt("bookworm").run("rccl", "9.9")
     assert (ended.code, "has no librccl1 9.9, but 5.4.3-3+u1, 5.4.3-3" in ended.err) == (3, True)
+
+
+@pytest.mark.parametrize("ref", [None, "9.9"])
+def test_package_that_a_suite_does_not_have_is_refused(apt: Any, ref: str | None) -> None:
+    project = apt("trixie", package="nosuch")
+    ended = project.assert_refuses("rccl", *([ref] if ref else []))
+    assert "trixie has no nosuch" in ended.err
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"status": 503},
+        {"status": 403},
+        {"body": b"<html>Sign in</html>"},
+        {"body": gzip.compress(b"Package: librccl1\nVersion: 9.9-1\n")[:-9]},
+    ],
+    ids=["busy", "refused", "page", "cut"],
+)
+def test_version_that_may_stand_in_an_index_that_cannot_be_read_is_unknown(apt: Any, web: Any, page: Any) -> None:
+    web.pages["/dists/trixie/contrib/binary-amd64/Packages.gz"] = page
+    project = apt("trixie")
+    ended = project.assert_refuses("rccl", "9.9", code=4)
+    assert "as far as its indexes can be read\n  http://" in ended.err
+    ended = project.run("rccl", "6.4.3")
+    assert (ended.code, "what an index that cannot be read holds" in ended.out) == (0, True)
+
+
+def test_version_newer_than_the_lists_of_this_machine_is_looked_up(apt: Any, web: Any) -> None:
+    index = lzma.compress(b"Package: librccl1\nVersion: 2:9.9-1\n")
+    web.pages["/dists/bookworm/universe/binary-amd64/Packages.xz"] = {"body": index}
+    assert apt("bookworm").run("rccl", "2:9.9").code == 0
+
+
+def test_archive_is_asked_at_its_mirror(apt: Any, web: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = tmp_path / "mirror/dists/sid/main/binary-amd64/Packages.xz"
+    index.parent.mkdir(parents=True)
+    index.write_bytes(lzma.compress(b"Package: librccl1\nVersion: 9.9-1\n"))
+    monkeypatch.setenv("IMAGEPINS_MIRRORS", f"{web.url}={tmp_path}/mirror")
+    assert apt("sid").run("rccl", "9.9").code == 0
+    assert web.asked == []
 
 
 def test_suite_that_cannot_be_read_is_unknown(apt: Any) -> None:

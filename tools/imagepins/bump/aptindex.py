@@ -1,0 +1,107 @@
+"""A Debian package + suite → its versions, from this machine's apt lists or from the archives apt is set up for."""
+
+import gzip
+import io
+import lzma
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from imagepins import process
+from imagepins.errors import NetworkError
+from imagepins.gitrepo.url import mirrored
+
+_COMPONENTS = ("main", "universe", "contrib", "non-free")
+_SECONDS = 180.0
+_SIZE_LIMIT = 128 << 20
+_UNPACKED_LIMIT = 1 << 30
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Full versions of a package; whether any index of the suite was read; why others could not be."""
+
+    versions: frozenset[str]
+    is_read: bool
+    unread: tuple[str, ...]
+
+
+def versions_here(package: str, suite: str) -> list[str]:
+    """Full versions of ``package`` in ``suite`` as this machine's own apt lists know them, of the day of an update."""
+    try:
+        listed = process.run(["apt-cache", "madison", package], timeout=30, check=False).stdout
+    except process.ProcessFailed:
+        return []
+    rows = [[cell.strip() for cell in line.split("|")] for line in listed.splitlines()]
+    # What is built for the suite, but not in it unless somebody asks for that: backports and proposed updates.
+    source = re.compile(rf"\s{re.escape(suite)}(?:-security|-updates)?/")
+    return [row[1] for row in rows if len(row) == 3 and source.search(f" {row[2]}")]
+
+
+def look_up(package: str, suite: str, mirrors: Mapping[str, str]) -> Listed:
+    """What the suite's indexes at those archives say of ``package``."""
+    texts: list[str] = []
+    unread: list[str] = []
+    for uri, architecture in _archives():
+        folders = (f"{mirrored(uri, mirrors)}/dists/{suite}/{each}/binary-{architecture}" for each in _COMPONENTS)
+        try:
+            texts.extend(text for text in map(_packages, folders) if text is not None)
+        except NetworkError as error:
+            unread.append(str(error))
+    versions = frozenset(version for text in texts for version in _versions(text, package))
+    return Listed(versions, is_read=bool(texts), unread=tuple(unread))
+
+
+def _archives() -> list[tuple[str, str]]:
+    """(URI, architecture) of every archive in this machine's sources."""
+    try:
+        text = process.run(
+            ["apt-get", "indextargets", "--format", "$(REPO_URI) $(ARCHITECTURE)", "Created-By: Packages"], timeout=30
+        ).stdout
+    except process.ProcessFailed:
+        return []
+    pairs = (line.split() for line in text.splitlines())
+    return list(dict.fromkeys((pair[0].rstrip("/"), pair[1]) for pair in pairs if len(pair) == 2))
+
+
+def _packages(folder: str) -> str | None:
+    """Text of the index in ``folder``, or None where the archive has none there. Raises NetworkError."""
+    for name in ("Packages.xz", "Packages.gz"):
+        content = _read(f"{folder}/{name}")
+        if content is not None:
+            return _unpacked(f"{folder}/{name}", content)
+    return None
+
+
+def _read(url: str) -> bytes | None:
+    if url.startswith("file:"):
+        path = Path(unquote(urlsplit(url).path))
+        return path.read_bytes() if path.is_file() else None
+    from imagepins import web
+
+    answer = web.get(url, web.Limits(_SECONDS, _SIZE_LIMIT))
+    if answer.status == 404:
+        return None
+    if answer.status != 200:
+        raise NetworkError(f"{url}: answers {answer.status_text}")
+    return answer.body
+
+
+def _unpacked(url: str, content: bytes) -> str:
+    packed = io.BytesIO(content)
+    try:
+        with lzma.open(packed) if url.endswith(".xz") else gzip.open(packed) as stream:
+            unpacked = stream.read(_UNPACKED_LIMIT + 1)
+    except (lzma.LZMAError, zlib.error, OSError, EOFError) as error:
+        raise NetworkError(f"{url}: is no package index ({error})") from error
+    if len(unpacked) > _UNPACKED_LIMIT:
+        raise NetworkError(f"{url}: unpacks to more than {_UNPACKED_LIMIT >> 20} MiB")
+    return unpacked.decode(errors="replace")
+
+
+def _versions(packages: str, name: str) -> Iterable[str]:
+    for entry in re.finditer(rf"^Package: {re.escape(name)}\n(?:.+\n)*?Version: (\S+)$", packages, re.MULTILINE):
+        yield entry[1]
