@@ -3,7 +3,7 @@
 import pytest
 
 from imagepins.errors import RefError, UsageError
-from imagepins.gitrepo.url import check_url, is_same_repository, mirrored, parse_mirrors, web_url
+from imagepins.gitrepo.url import check_url, git_address, is_same_repository, mirrored, parse_mirrors, web_url
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,22 @@ def test_mirror_prefix_does_not_match_inside_a_name() -> None:
     assert mirrored("https://github.com/ROCm/aiter.git", mirrors) == "https://mirror/a.git"
 
 
+@pytest.mark.parametrize(
+    "mirror", ["https://m/", "http://m:8080/", "git://m/", "ssh://git@m:22/", "git@m:", "file:///srv/"]
+)
+def test_mirror_of_any_transport_git_has_is_taken(mirror: str) -> None:
+    mirrors = parse_mirrors(f"https://h/={mirror}")
+    assert git_address("https://h/o/r", mirrors) == f"{mirror}o/r"
+
+
+@pytest.mark.parametrize(
+    "mirror", ["ssh://-oProxyCommand=touch/", "ssh://", "ext::sh -c ", "-oProxyCommand=x@host:", "git@m::", "file://"]
+)
+def test_address_that_a_mirror_leads_to_is_checked_like_any(mirror: str) -> None:
+    with pytest.raises(RefError, match="its mirror"):
+        git_address("https://h/-oProxyCommand=touch/r", {"https://h/": mirror})
+
+
 def test_mirrors_of_the_environment_are_pairs_parted_by_blanks_or_commas() -> None:
     text = "https://github.com/=file:///srv/gh/, git@github.com:=/srv/gh/\n"
     assert parse_mirrors(text) == {"https://github.com/": "file:///srv/gh/", "git@github.com:": "file:///srv/gh/"}
@@ -70,7 +86,16 @@ def test_mirrors_of_the_environment_are_pairs_parted_by_blanks_or_commas() -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["https://github.com/", "=x", "https://a/=ext::sh -c id", "https://a/=--upload-pack=x"]
+    "text",
+    [
+        "https://github.com/",
+        "=x",
+        "https://a/=ext::sh -c id",
+        "https://a/=--upload-pack=x",
+        "https://a/=ssh://-oProxyCommand=touch",
+        "https://a/=-oProxyCommand=x@host:",
+        "https://a/=https://me:secret@host/",
+    ],
 )
 def test_mirrors_that_are_no_pair_of_addresses_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="IMAGEPINS_MIRRORS"):

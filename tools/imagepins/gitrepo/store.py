@@ -15,7 +15,7 @@ from threading import Event
 from imagepins.dirlock import acquire
 from imagepins.errors import NetworkError, UsageError
 from imagepins.gitrepo.command import FETCH_SECONDS, git
-from imagepins.gitrepo.url import check_url, mirrored
+from imagepins.gitrepo.url import git_address
 
 # Given with each fetch and never stored: with these in the cache's configuration, git would fetch whatever it misses
 # while reading, one object at a time.
@@ -85,7 +85,7 @@ def open_repository(
 
     Raises RefError for a refused URL, UsageError where the cache folder cannot be written.
     """
-    address = mirrored(check_url(url), mirrors)
+    address = git_address(url, mirrors)
     name = re.sub(r"[^a-z0-9.]+", "-", url.lower().removesuffix(".git")).strip("-")[-60:]
     path = root / "git" / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}.git"
     repository = Repository(url, address, path, is_offline, stop)

@@ -4,15 +4,16 @@ import re
 from collections.abc import Mapping
 
 from imagepins.errors import RefError, UsageError
+from imagepins.pins.text import masked
 
+# A host that begins like an option would reach ssh as one.
+_HOST = r"[A-Za-z0-9][A-Za-z0-9.-]*"
 _ALLOWED = re.compile(
-    r"https://(?P<https>[A-Za-z0-9.-]+(:\d+)?)/\S+"
-    r"|ssh://([\w.-]+@)?(?P<ssh>[A-Za-z0-9][A-Za-z0-9.-]*)(:\d+)?/\S+"
-    r"|[\w][\w.-]*@(?P<scp>[A-Za-z0-9][A-Za-z0-9.-]*):(?![-:])\S+"
-    r"|file:///\S+"
+    rf"https://{_HOST}(:\d+)?/\S+|ssh://(\w[\w.-]*@)?{_HOST}(:\d+)?/\S+|\w[\w.-]*@{_HOST}:(?![-:])\S+|file:///\S+"
 )
 # What people set up themselves for a closed network may also be plain: commits are checked by their hash.
-_ALLOWED_MIRROR = re.compile(rf"{_ALLOWED.pattern}|(https?|git|ssh|file)://[^\s@]+|/[^\s]+", re.VERBOSE)
+_ALLOWED_MIRROR = re.compile(rf"{_ALLOWED.pattern}|(http|git)://{_HOST}(:\d+)?/\S+")
+_BEGINNING_OF_MIRROR = re.compile(rf"((https?|git|ssh)://|ssh://\w[\w.-]*@|\w[\w.-]*@){_HOST}[^\s@]*|file:///\S*|/\S+")
 
 
 def check_url(url: str) -> str:
@@ -34,10 +35,18 @@ def parse_mirrors(text: str) -> dict[str, str]:
         prefix, separator, replacement = pair.partition("=")
         if not pair:
             continue
-        if not separator or not prefix or not _ALLOWED_MIRROR.fullmatch(replacement):
+        if not separator or not prefix or not _BEGINNING_OF_MIRROR.fullmatch(replacement):
             raise UsageError(f"IMAGEPINS_MIRRORS: '{pair}' is not PREFIX=PREFIX, two beginnings of URLs")
         mirrors[prefix] = f"file://{replacement}" if replacement.startswith("/") else replacement
     return mirrors
+
+
+def git_address(url: str, mirrors: Mapping[str, str]) -> str:
+    """What git is given for a pinned ``url``: itself, or its mirror. Raises RefError where git may not be given it."""
+    address = mirrored(check_url(url), mirrors)
+    if address != url and not _ALLOWED_MIRROR.fullmatch(address):
+        raise RefError(f"{url}: its mirror {masked(address)} is not a repository URL this tool uses; correct 'mirrors'")
+    return address
 
 
 def mirrored(url: str, mirrors: Mapping[str, str]) -> str:
