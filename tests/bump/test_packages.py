@@ -142,6 +142,16 @@ def test_local_index_is_read_from_disk(project: Any, tmp_path: Path, monkeypatch
     assert '"3.11"' in project.pins.read_text()
 
 
+def test_index_is_asked_at_its_mirror(project: Any, web: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "simple/ply/index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text(SIMPLE)
+    monkeypatch.setenv("IMAGEPINS_MIRRORS", f"https://index.example.org/={tmp_path}/")
+    project.write('  ply:\n    pypi: ply\n    version: "3.10"\n    index: https://index.example.org/simple/\n')
+    assert project.run("ply").code == 0
+    assert "index: https://index.example.org/simple/\n" in project.pins.read_text()
+
+
 @pytest.fixture
 def apt(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, web: Any) -> Any:
     """A machine whose apt knows suite bookworm, and whose archive (the server) has trixie as well."""

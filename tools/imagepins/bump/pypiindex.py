@@ -21,6 +21,7 @@ from packaging.version import InvalidVersion, Version
 
 from imagepins import process
 from imagepins.errors import NetworkError, RefError
+from imagepins.gitrepo.url import mirrored
 from imagepins.pins.text import masked
 from imagepins.web import Limits, get
 
@@ -55,12 +56,15 @@ def _default_index() -> str:
     return str(PyPI.simple_url)
 
 
-def releases(package: str, indexes: list[str]) -> dict[Version, Release]:
-    """Every version of ``package`` in the indexes. Raises RefError where none has the package, NetworkError."""
+def releases(package: str, indexes: list[str], mirrors: Mapping[str, str]) -> dict[Version, Release]:
+    """Every version of ``package`` in the indexes, which are asked at their mirrors.
+
+    Raises RefError where none has the package, NetworkError.
+    """
     found: dict[Version, list[str | None]] = {}
     seen = False
     for index in indexes:
-        files = _files(index, package)
+        files = _files(mirrored(index, mirrors), package)
         seen = seen or files is not None
         for name, yanked in files or ():
             if version := _version_of(name, package):

@@ -17,7 +17,7 @@ def propose_pypi(pin: PypiPin, ref: str | None, options: Options) -> Move:
     old = Side(known_id(pin))
     if options.offline:
         return _offline(pin, ref, old, options)
-    known = releases(pin.pypi, [str(pin.index)] if pin.index else configured_indexes())
+    known = releases(pin.pypi, [str(pin.index)] if pin.index else configured_indexes(), options.mirrors)
     typed = None if ref is None else _typed(ref, pin)
     chosen = _newest(known, pin) if typed is None else _exact(known, typed, pin)
     text = str(chosen.version) if typed is None else typed
