@@ -161,7 +161,7 @@ def apt(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, web: Any)
         "apt-cache": "echo ' librccl1 | 6.0-1~bpo12+1 | http://mirror.example/debian bookworm-backports/main amd64 P'\n"
         "echo ' librccl1 | 5.4.3-3+u1 | http://mirror.example/security bookworm-security/main amd64 Packages'\n"
         "echo ' librccl1 | 5.4.3-3 | http://mirror.example/debian bookworm/main amd64 Packages'\n"
-        "echo ' librccl1 | 2:5.2.1-1 | http://mirror.example/debian bookworm/main amd64 Packages'\n",
+        "echo ' librccl1 | 5.2.1-1 | http://mirror.example/debian bookworm/main amd64 Packages'\n",
         "apt-get": f"echo {web.url} amd64\n",
     }
     for name, text in scripts.items():
