@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,23 @@ def debian_rocm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     copy.build()
     yield copy
     copy.remove()
+
+
+@pytest.fixture
+def astray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManager[None]]:
+    """Within it the environment is that of a hook of another repository, where git left to itself would work."""
+
+    @contextmanager
+    def led() -> Iterator[None]:
+        other = tmp_path / "other.git"
+        subprocess.run(["git", "init", "--quiet", "--bare", other], check=True)
+        settings = {"GIT_DIR": other, "GIT_INDEX_FILE": other / "index", "GIT_WORK_TREE": tmp_path}
+        with monkeypatch.context() as within:
+            for name, value in {**settings, "GIT_LITERAL_PATHSPECS": "1", "GIT_PREFIX": "x/"}.items():
+                within.setenv(name, str(value))
+            yield
+
+    return led
 
 
 class Upstream:

@@ -5,6 +5,9 @@ import os
 import shutil
 import stat
 import subprocess
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -185,6 +188,19 @@ def test_the_source_is_the_commit_that_last_touched_what_images_are_made_of(tmp_
     (tmp_path / "images").mkdir()
     (tmp_path / "images/new").write_text("x")
     assert read_source(tmp_path, "pins.yaml").revision == f"{commit}-dirty"
+
+
+def test_the_source_is_that_of_the_folder_also_within_a_hook_of_another(
+    tmp_path: Path, astray: Callable[[], AbstractContextManager[None]]
+) -> None:
+    run = partial(subprocess.run, cwd=tmp_path, check=True, capture_output=True, text=True)
+    (tmp_path / "pins.yaml").write_text("1")
+    for argv in (["init", "-q"], ["add", "."], ["commit", "-qm", "pins"], ["remote", "add", "origin", "file:///here"]):
+        run(["git", *argv])
+    commit = run(["git", "rev-parse", "HEAD"]).stdout.strip()
+    with astray():
+        source = read_source(tmp_path, "pins.yaml")
+    assert (source.revision, source.url) == (commit, "file:///here")
 
 
 def test_source_date_epoch_of_the_environment_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """Commits and branches: exactly the bump, or everything as it was."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,18 @@ def test_commit_holds_exactly_the_bump(versioned: Any, upstream: Any) -> None:
     assert f"{upstream.sha('refs/keep/c1')} -> {upstream.sha('refs/keep/c3')}" in body
     assert f"* {upstream.sha('refs/keep/c2')[:12]} c2" in body
     assert versioned.git("status", "--porcelain") == "A  mine"
+
+
+def test_commit_is_made_in_the_project_also_within_a_hook_of_another(
+    versioned: Any, upstream: Any, astray: Callable[[], AbstractContextManager[None]]
+) -> None:
+    before, new = versioned.git("rev-parse", "HEAD"), upstream.sha("refs/keep/c3")
+    with astray():
+        ended = versioned.run("a", new, "--commit")
+    assert ended.code == 0, ended.err
+    assert versioned.git("rev-parse", "HEAD~") == before
+    assert new in versioned.git("show", "HEAD:pins.yaml")
+    assert versioned.git("status", "--porcelain") == ""
 
 
 def test_commit_of_a_tag_names_the_tag(versioned: Any, upstream: Any) -> None:

@@ -3,6 +3,7 @@ import os
 import re
 import stat
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,26 @@ def test_a_bump_that_is_made_is_described_as_it_was_before(
     if committed:
         run(["git", "commit", "--quiet", "--all", "--message", "bump"], cwd=project[0].parent)
     assert described() == before
+
+
+def test_the_history_is_that_of_the_pin_file_where_it_leads_to_also_within_a_hook_of_another(
+    described: Describe,
+    project: Project,
+    options: Options,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    astray: Callable[[], AbstractContextManager[None]],
+) -> None:
+    before = described()
+    bump(project[0], Request({"rccl": project[2]}), options)
+    run(["git", "commit", "--quiet", "--all", "--message", "bump"], cwd=project[0].parent)
+    link = tmp_path / "link" / "mine.yaml"
+    link.parent.mkdir()
+    link.symlink_to(project[0])
+    (link.parent / "Dockerfile.j2").symlink_to(project[0].parent / "Dockerfile.j2")
+    with astray():
+        run_describe(link, Request({"rccl": project[2]}), options)
+    assert capsys.readouterr().out == before
 
 
 def test_a_bump_of_a_young_commit_is_described_whatever_its_age(

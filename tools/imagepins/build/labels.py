@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from imagepins.errors import UsageError
+from imagepins.gitrepo.command import own_environment
 from imagepins.plan import content
 from imagepins.plan.graph import Node
 from imagepins.process import ProcessFailed, run
@@ -69,7 +70,7 @@ def make_labels(node: Node, source: Source) -> dict[str, str]:
 def _git(root: Path, *args: str) -> str:
     """What git says; nothing where it cannot. Where it will not, as in a container of another user, that is told."""
     try:
-        return run(["git", "-C", str(root), *args], timeout=20).stdout.strip()
+        return run(["git", "-C", str(root), *args], env=own_environment(), timeout=20).stdout.strip()
     except ProcessFailed as error:
         if "dubious ownership" in error.output and args[0] == "log":
             hint = f"git config --global --add safe.directory {root}"

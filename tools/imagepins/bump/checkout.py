@@ -15,7 +15,7 @@ from imagepins.bump.commit import message
 from imagepins.dirlock import locked
 from imagepins.errors import CheckFailed, ImagePinsError, UsageError
 from imagepins.files import exclusive, replace_all
-from imagepins.gitrepo.command import last_words
+from imagepins.gitrepo.command import last_words, own_environment
 
 if TYPE_CHECKING:
     from imagepins.bump.compose import Proposal
@@ -95,7 +95,7 @@ def commit_files(pins_path: Path, outcome: "Outcome", branch: str | None) -> str
         # No editor has put comments into the message, so no line of it is one.
         arguments = ["commit", "--quiet", "--only", "--cleanup=whitespace", "--file=-", "--", *paths]
         told = message(outcome.proposal.moves)
-        process.run(["git", *arguments], cwd=root, env=_environment(), stdin=told, timeout=COMMIT_SECONDS)
+        process.run(["git", *arguments], cwd=root, env=own_environment(), stdin=told, timeout=COMMIT_SECONDS)
     except BaseException as error:
         left = _undo(pins_path, outcome, head, branch)
         if isinstance(error, process.ProcessFailed):
@@ -162,9 +162,4 @@ def _commit(root: Path) -> str:
 
 
 def _git(root: Path, *arguments: str, check: bool = True) -> process.Completed:
-    return process.run(["git", *arguments], cwd=root, env=_environment(), check=check, timeout=60)
-
-
-def _environment() -> dict[str, str]:
-    # An editor or a passphrase prompt must not wait for somebody who is not there.
-    return {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C"}
+    return process.run(["git", *arguments], cwd=root, env=own_environment(), check=check, timeout=60)

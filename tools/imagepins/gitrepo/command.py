@@ -79,7 +79,7 @@ _ADVICE = re.compile(r"warning:|Warning:|hint:|Please make sure you have|and the
 
 def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment git runs in: ``base`` (default: this process's) without what could misdirect or prompt."""
-    env = {key: value for key, value in (base or os.environ).items() if key not in _REPOSITORY_VARIABLES}
+    env = _unpointed(base or os.environ)
     ssh = env.get("GIT_SSH_COMMAND") or "ssh"
     return env | {
         "LC_ALL": "C",
@@ -95,6 +95,26 @@ def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
         "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes -oConnectTimeout={STALL_SECONDS}",
         "GIT_ALLOW_PROTOCOL": env.get("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"),
     }
+
+
+def own_environment() -> dict[str, str]:
+    """The environment for git in the person's own repository: found from the folder it runs in, and without prompts.
+
+    A hook that runs us points git at its repository and its index. The person's configuration stays in force, and git
+    may fetch what a partial clone lacks.
+    """
+    return _unpointed(os.environ) | {
+        "LC_ALL": "C",
+        "LANGUAGE": "C",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_PAGER": "cat",
+        "GIT_EDITOR": "true",
+        "GIT_OPTIONAL_LOCKS": "0",
+    }
+
+
+def _unpointed(env: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in env.items() if key not in _REPOSITORY_VARIABLES}
 
 
 def git(

@@ -1,10 +1,10 @@
 """Revision of the repository → content hashes of all targets as they were there."""
 
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from imagepins.errors import CheckFailed, PinsError, RefError
+from imagepins.gitrepo.command import own_environment
 from imagepins.plan.graph import make_graph
 from imagepins.process import ProcessFailed, run
 
@@ -43,7 +43,7 @@ def _commit(root: Path, revision: str) -> str:
             "--end-of-options",
             f"{revision}^{{commit}}",
         ]
-        return run(argv, timeout=20).stdout.strip()
+        return run(argv, env=own_environment(), timeout=20).stdout.strip()
     except ProcessFailed as error:
         said = error.output.strip().splitlines()[:1]
         # With --quiet git is silent about a commit it does not know, and nothing else.
@@ -61,9 +61,9 @@ def _check_out(root: Path, commit: str, scratch: Path, into: Path) -> bool:
     Line ends and filters are those of a checkout, so that hashes compare; ``git archive`` would leave out what is
     marked export-ignore. ``scratch`` holds an index of its own, as the repository's is not ours.
     """
-    env = {**os.environ, "GIT_INDEX_FILE": str(scratch / "index")}
+    env = {**own_environment(), "GIT_INDEX_FILE": str(scratch / "index")}
     git = ["git", "-C", str(root)]
-    below = run([*git, "rev-parse", "--show-prefix"], timeout=20).stdout.strip()
+    below = run([*git, "rev-parse", "--show-prefix"], env=env, timeout=20).stdout.strip()
     prefix = [f"--prefix={below}"] if below else []
     if run([*git, "read-tree", *prefix, f"{commit}:{below}"], env=env, timeout=120, check=False).code != 0:
         return False

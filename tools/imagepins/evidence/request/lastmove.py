@@ -1,15 +1,18 @@
 """A pin that is where it should be already → the move that brought it there, found in the history of pins.yaml."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from imagepins import process
 from imagepins.bump.compose import compose
 from imagepins.bump.move import Options
 from imagepins.bump.run import Outcome, Request, bump, propose
 from imagepins.errors import PinsError, UsageError
+from imagepins.gitrepo.command import own_environment
 from imagepins.pins.load import load, loads
 from imagepins.pins.model import PinSet
-from imagepins.process import ProcessFailed, run
+from imagepins.process import ProcessFailed
 
 MOST_VERSIONS = 200
 """How many versions of pins.yaml are looked at; a bump is described within days of being made."""
@@ -34,11 +37,13 @@ def described_move(pins_path: Path, request: Request, options: Options) -> Outco
 
 def _version_before(pins_path: Path, now: PinSet, names: list[str]) -> PinSet:
     """The newest committed pins.yaml in which one of the pins has another id."""
-    folder = pins_path.resolve().parent
+    # git knows a link by where it leads to: what the file was there.
+    real = pins_path.resolve()
+    run = partial(process.run, cwd=real.parent, env=own_environment())
     try:
-        log = run(["git", "log", f"--max-count={MOST_VERSIONS}", "--format=%H", "--", pins_path.name], cwd=folder)
+        log = run(["git", "log", f"--max-count={MOST_VERSIONS}", "--format=%H", "--", real.name])
         for commit in log.stdout.split():
-            text = run(["git", "show", f"{commit}:./{pins_path.name}"], cwd=folder).stdout
+            text = run(["git", "show", f"{commit}:./{real.name}"]).stdout
             if (pinset := _readable(text)) and any(_differs(pinset, now, name) for name in names):
                 return pinset
     except ProcessFailed as error:
