@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
 import pytest
 
+from imagepins.cli import run_command
+from imagepins.errors import RefError
 from imagepins.parallel import both, parallel
 
 TOOLS = Path(__file__).parents[1] / "tools"
@@ -43,6 +46,19 @@ def test_error_of_one_is_raised_once_all_have_ended() -> None:
     with pytest.raises(ValueError, match="three"):
         parallel(fail_for_three, list(range(50)))
     assert len(done) == 49
+
+
+def test_errors_of_several_are_told_in_the_order_of_the_items(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(number: int) -> None:
+        if number % 2:
+            raise RefError(f"no {number}")
+
+    @click.command()
+    def command() -> None:
+        parallel(fail, list(range(6)))
+
+    assert run_command(command, [], name="tool") == RefError.exit_code
+    assert capsys.readouterr().err == "tool: no 1\nno 3\nno 5\n"
 
 
 def test_two_functions_give_their_own_results() -> None:

@@ -29,7 +29,7 @@ def both(one: Callable[[], Found], other: Callable[[], Other]) -> tuple[Found, O
 def parallel(
     function: Callable[[Item], Found], items: Sequence[Item], stop: Event | None = None, *, at_once: int = AT_ONCE
 ) -> list[Found]:
-    """``function`` of every item, in their order. An error of one is raised once all have ended.
+    """``function`` of every item, in their order. An error is raised once all have ended, with others as its notes.
 
     On an interrupt ``stop`` is set, which ends the processes of all threads, and nobody waits for other things they
     do: the threads are daemons, which a pool's are not.
@@ -37,7 +37,7 @@ def parallel(
     stop = stop or Event()
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     found: dict[int, Found] = {}
-    errors: list[BaseException] = []
+    errors: dict[int, BaseException] = {}
     for index in range(len(items)):
         todo.put(index)
 
@@ -49,7 +49,7 @@ def parallel(
                     try:
                         found[index] = function(items[index])
                     except Exception as error:  # noqa: BLE001 - raised in the caller's thread
-                        errors.append(error)
+                        errors[index] = error
         except queue.Empty:
             pass
         finally:
@@ -68,8 +68,15 @@ def parallel(
         _wait_a_little(all_ended)
         raise
     if errors:
-        raise errors[0]
+        raise _joined([errors[index] for index in sorted(errors)])
     return [found[index] for index in range(len(items))]
+
+
+def _joined(errors: Sequence[BaseException]) -> BaseException:
+    first, *others = errors
+    for other in others:
+        first.add_note(str(other))
+    return first
 
 
 def _wait_a_little(all_ended: list[Event]) -> None:

@@ -124,7 +124,7 @@ def _tell(error: BaseException, name: str) -> tuple[int, str]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1, ""
         case ImagePinsError():
-            code, message = error.exit_code, masked(str(error))
+            code, message = error.exit_code, masked("\n".join((str(error), *getattr(error, "__notes__", ()))))
         case OSError():
             code, message = 1, _words(error)
         case _:
