@@ -96,7 +96,7 @@ def test_server_that_does_not_answer_is_unknown_and_exits_4(pinned: Pinned, upst
     assert ended.code == 4
     assert "rccl  " in ended.out
     assert "unknown" in ended.out
-    assert "1 pins, 0 need attention, 1 not known" in ended.err
+    assert "1 pin, 0 need attention, 1 not known" in ended.err
 
 
 def test_offline_answers_from_the_cache_and_says_so(pinned: Pinned, upstream: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from imagepins.bump.move import Options
 from imagepins.bump.source import read_pins
+from imagepins.columns import counted
 from imagepins.errors import CheckFailed, NetworkError, UsageError
 from imagepins.files import shared
 from imagepins.pins.model import PinSet
@@ -47,7 +48,7 @@ def tell_outdated(pins_path: Path, name: str | None, group: str | None, options:
         print_json({"pins": [{**asdict(each), "words": each.words} for each in found], "attention": len(needs)})
     else:
         sys.stdout.write(statuses_as_text(found))
-        sys.stderr.write(f"{len(found)} pins, {len(needs)} need attention, {len(unknown)} not known\n")
+        sys.stderr.write(f"{counted(len(found), 'pin')}, {len(needs)} need attention, {len(unknown)} not known\n")
     if needs:
         return CheckFailed.exit_code
     return NetworkError.exit_code if unknown and not options.offline else 0

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from imagepins.columns import counted
 from imagepins.errors import NetworkError
 from imagepins.gitrepo.cache import Repository, read
 from imagepins.gitrepo.memo import recall, remember
@@ -41,10 +42,10 @@ class Relation:
         if not self.ahead and not self.behind:
             return "the same commit"
         if not self.behind:
-            return f"{_commits(self.ahead)} ahead"
+            return f"{counted(self.ahead, 'commit')} ahead"
         if not self.ahead:
-            return f"{_commits(self.behind)} BEFORE"
-        return f"diverged: {_commits(self.ahead)} ahead, {_commits(self.behind)} missing"
+            return f"{counted(self.behind, 'commit')} BEFORE"
+        return f"diverged: {counted(self.ahead, 'commit')} ahead, {counted(self.behind, 'commit')} missing"
 
 
 def describe_commits(repository: Repository, shas: Iterable[str]) -> dict[str, Commit]:
@@ -110,7 +111,3 @@ def _refuse_shallow(repository: Repository) -> None:
             f"{repository.url}: {repository.address} holds a shallow clone, which cannot tell what contains what; "
             "give it the whole history (git fetch --unshallow)"
         )
-
-
-def _commits(number: int) -> str:
-    return f"{number} commit" + ("" if number == 1 else "s")

@@ -12,6 +12,7 @@ from typing import Any
 from imagepins.bump.impact import Impact, impact
 from imagepins.bump.move import Move, Side
 from imagepins.bump.run import Outcome
+from imagepins.columns import counted
 from imagepins.errors import UsageError
 from imagepins.evidence.request.sections import Part, fit
 from imagepins.markup import code, fenced, folded, inert, markdown_table
@@ -107,7 +108,7 @@ def _log(move: Move) -> str:
     total = move.under_path if move.under_path is not None else _total(move)
     if total > len(move.log):
         lines.append(f"... and {total - len(move.log)} more")
-    return folded(f"{move.pin}: {max(total, len(move.log))} commits", fenced(lines))
+    return folded(f"{move.pin}: {counted(max(total, len(move.log)), 'commit')}", fenced(lines))
 
 
 def _total(move: Move) -> int:
