@@ -63,6 +63,20 @@ def test_backdated_commit_is_noticed_once_the_cache_is_old_enough(aged: Any) -> 
     assert (ended.code, "when it appeared" in ended.out) == (0, False)
 
 
+def test_oldest_of_very_many_tips_are_forgotten_but_for_those_of_now(
+    aged: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("imagepins.bump.seen.LIMIT", 4)
+    project = aged.aged()
+    project.run("rccl", "--dry-run")
+    (seen,) = seen_files()
+    lines = [f"{aged.shas[2]} 1", *(f"{str(number) * 40} {number}" for number in range(2, 7))]
+    seen.write_text("".join(f"{line}\n" for line in lines))
+    project.run("rccl", "--dry-run")
+    assert seen.read_text().splitlines() == [lines[0], *lines[-2:]]
+    assert not [path for path in seen.parent.iterdir() if path.name.startswith("seen.")]
+
+
 def test_all_leaves_a_young_pin_where_it_is(aged: Any) -> None:
     ended = aged.aged("    min_age_days: 7\n").run("--all")
     assert (ended.code, "rccl stays:" in ended.out) == (0, True)

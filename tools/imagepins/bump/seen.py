@@ -1,7 +1,7 @@
 """What a repository's cache saw when: the day it was last asked for, and whether a commit was there by some moment.
 
 A line for each tip, with the second it was first seen, stands in a file of the cache; the file's own time is that of
-the last look-up.
+the last look-up. The oldest of very many are forgotten: an age that reaches further back is then not known.
 """
 
 import os
@@ -11,13 +11,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from imagepins.gitrepo.cache import Repository, commits_of, read
+from imagepins.gitrepo.store import write_note
+
+LIMIT = 5000
+"""Lines kept. A look-up adds one for each ref that has moved."""
 
 
 def note_seen(repository: Repository, refs: Iterable[str]) -> None:
     """Note the tips of ``refs``, which were asked for just now."""
     path = _file(repository)
-    known = {tip for tip, _ in _lines(path)}
     tips = [tip for tip in commits_of(repository, refs).values() if tip]
+    lines = _lines(path)
+    if len(lines) > LIMIT:
+        newest = sorted(lines, key=lambda line: line[1])[-(LIMIT // 2) :]
+        # A tag may stand where it stood when the cache began.
+        lines = [*(line for line in lines if line[0] in tips and line not in newest), *newest]
+        write_note(path, "".join(f"{tip} {second}\n" for tip, second in lines))
+    known = {tip for tip, _ in lines}
     new = [tip for tip in dict.fromkeys(tips) if tip not in known]
     with path.open("a") as stream:
         # One write, so that lines of two runs do not mix.

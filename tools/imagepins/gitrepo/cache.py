@@ -12,7 +12,7 @@ from pathlib import Path
 
 from imagepins.errors import NetworkError, RefError
 from imagepins.gitrepo.command import FETCH_SECONDS, git, git_remote, last_words
-from imagepins.gitrepo.store import PARTIAL, empty, is_damaged, locked, remove_left_locks, tidy
+from imagepins.gitrepo.store import PARTIAL, empty, is_damaged, locked, remove_left_locks, tidy, write_note
 from imagepins.gitrepo.store import Repository as Repository
 from imagepins.gitrepo.store import cache_root as cache_root
 from imagepins.gitrepo.store import open_repository as open_repository
@@ -78,7 +78,7 @@ def default_branch(repository: Repository) -> tuple[str | None, str | None]:
         here = f"--git-dir={folder}/head"
         symbolic = git([here, "symbolic-ref", "HEAD"], cwd=Path(folder), check=False).stdout.strip()
     name = symbolic.removeprefix("refs/heads/") or None
-    noted.write_text(f"{name or ''}\n")
+    write_note(noted, f"{name or ''}\n")
     return name, before
 
 
@@ -104,7 +104,7 @@ def chosen_filter(repository: Repository) -> str:
 
 def choose_filter(repository: Repository, chosen: str) -> None:
     """Leave out ``chosen`` from now on, so that what is new is as whole as what is there."""
-    (repository.path / "filter").write_text(f"{chosen}\n")
+    write_note(repository.path / "filter", f"{chosen}\n")
 
 
 def read(repository: Repository, *arguments: str, stdin: str | None = None, check: bool = True) -> str:

@@ -1,13 +1,11 @@
 """Answers about commits, kept beside them: what lies between two commits never changes."""
 
 import hashlib
-import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from threading import get_ident
 
-from imagepins.gitrepo.store import Repository
+from imagepins.gitrepo.store import Repository, write_note
 
 LIMIT = 5000
 """Answers kept; beyond, all are thrown away, since most are about commits of long ago."""
@@ -24,14 +22,12 @@ def recall(repository: Repository, *question: str) -> list[str] | None:
 def remember(repository: Repository, answer: list[str], *question: str) -> None:
     """Keep an answer. That it cannot be kept is no error: it is found again the next time."""
     place = _place(repository, question)
-    temporary = place.with_name(f"{place.name}.{os.getpid()}.{get_ident()}")
     with suppress(OSError):
         place.parent.mkdir(exist_ok=True)
         if len(list(place.parent.iterdir())) > LIMIT:
             shutil.rmtree(place.parent)
             place.parent.mkdir()
-        temporary.write_text(" ".join(answer))
-        temporary.replace(place)
+        write_note(place, " ".join(answer))
 
 
 def _place(repository: Repository, question: tuple[str, ...]) -> Path:
