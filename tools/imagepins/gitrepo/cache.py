@@ -83,7 +83,11 @@ def default_branch(repository: Repository) -> tuple[str | None, str | None]:
 
 
 def fetch_commit(repository: Repository, sha: str) -> str | None:
-    """Bring one commit and its history into the cache; the server's reason where it does not hand it out."""
+    """Bring one commit and its history into the cache; the server's reason where it does not hand it out.
+
+    Not the commit alone (``--depth=1``), though that would do to see that it exists: what contains it is asked next,
+    which takes the history, and git marks a cache that holds a cut-off one as shallow, for all that is asked of it.
+    """
     if repository.is_offline:
         return "not asked: offline"
     with locked(repository):
