@@ -23,8 +23,9 @@ def test_failure_names_command_code_and_output() -> None:
 
 
 def test_missing_program_is_told() -> None:
-    with pytest.raises(ProcessFailed, match="no-such-program is not there"):
+    with pytest.raises(ProcessFailed, match="no-such-program is not there") as failed:
         process.run(["no-such-program"])
+    assert not failed.value.is_timeout
 
 
 def test_stdin_is_never_inherited() -> None:
@@ -59,8 +60,9 @@ def _command_line(path: Path) -> str:
 @pytest.mark.parametrize("how", ["run", "stream"])
 def test_time_limit_ends_the_whole_group(long_sleep: str, how: str) -> None:
     argv = ["sh", "-c", f"(trap '' TERM; {long_sleep}) & {long_sleep}"]
-    with pytest.raises(ProcessFailed, match=r"no end after 0\.5 s"):
+    with pytest.raises(ProcessFailed, match=r"no end after 0\.5 s") as failed:
         process.run(argv, timeout=0.5) if how == "run" else process.stream(argv, print, timeout=0.5)
+    assert failed.value.is_timeout
     wait_until_gone(long_sleep)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from imagepins.engine.daemon import Daemon
-from imagepins.engine.dockercli import api_mismatch
+from imagepins.engine.dockercli import api_mismatch, last_line
 from imagepins.engine.endpoint import Endpoint
 from imagepins.engine.report import describe
 from imagepins.engine.status import Program, _engine, _status, read_status
@@ -119,3 +119,8 @@ def test_buildx_that_is_too_old_is_listed_as_missing(version: str | None, missin
     buildx = None if version is None else Program("/docker-buildx", version)
     told = _status(Endpoint("unix:///x", "default"), None, client=Program("/docker", "28"), buildx=buildx).missing
     assert told == ((missing,) if missing else ())
+
+
+def test_the_clients_complaint_is_told_not_its_pointer_to_help() -> None:
+    text = "unknown flag: --x\n\nUsage:  docker run [OPTIONS] IMAGE\n\nRun 'docker run --help' for more information\n"
+    assert last_line(Completed((), 125, "", text)) == "unknown flag: --x"

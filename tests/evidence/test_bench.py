@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -167,6 +168,26 @@ def test_an_image_that_is_not_here_is_not_pulled_but_told(recipe: Bench, tmp_pat
     side = BenchSide("x", "1-x", "imagepins-test-nowhere:1", {}, {})
     with pytest.raises(EngineError, match="imagepins-test-nowhere:1"):
         measure(recipe, side, folder=tmp_path, machine=Machine(), tell=lambda _: None)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("word", ["exec", "cp", "start", "create"])
+def test_a_docker_client_that_fails_is_no_failure_of_what_is_measured(
+    word: str, measured: Measure, recipe: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shims = tmp_path / "shims"
+    shims.mkdir()
+    gone = "DOCKER_HOST=unix:///nowhere/docker.sock"
+    fails = f'#!/bin/sh\n[ "$1" != {word} ] || touch {shims}/down\n[ ! -e {shims}/down ] || export {gone}\n'
+    (shims / "docker").write_text(f'{fails}exec {shutil.which("docker")} "$@"\n')
+    (shims / "docker").chmod(0o755)
+    path = os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"{shims}:{path}")
+    with pytest.raises(EngineError, match=r"Cannot connect|failed to connect"):
+        measured(recipe)
+    monkeypatch.setenv("PATH", path)
+    for name in containers_of(os.getpid()):
+        container.remove(name)
 
 
 @pytest.mark.engine

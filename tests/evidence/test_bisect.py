@@ -1,5 +1,7 @@
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +15,10 @@ from hypothesis import strategies as st
 
 from imagepins.cli import run_command
 from imagepins.cli.bisect import bisect as bisect_command
+from imagepins.errors import EngineError, UsageError
 from imagepins.evidence.bisection.search import Found, Span, Verdict, next_commit, trials_left
 from imagepins.evidence.bisection.trials import Trial, Trials, read_trials
+from imagepins.evidence.bisection.trying import Command, judge
 from imagepins.process import run
 from naming import own_name, remove_images
 from servers import serve_git
@@ -233,6 +237,61 @@ def test_a_command_that_tells_nothing_is_refused(
     result = bisect(command=command)
     assert result[0] == code
     assert words in result[2]
+
+
+DEBIAN = "debian:trixie-slim"
+
+
+def test_a_command_on_the_host_that_has_no_end_is_bad_and_one_that_is_not_there_is_no_verdict() -> None:
+    assert judge("image", Command(("sleep", "60"), on_host=True, seconds=0.3)) == Trial(
+        Verdict.BAD, "no end within 0.3 s"
+    )
+    with pytest.raises(UsageError, match="nowhere-program is not there"):
+        judge("image", Command(("nowhere-program",), on_host=True))
+
+
+@pytest.mark.engine
+def test_a_command_in_the_image_is_judged_by_what_the_engine_says_of_its_container() -> None:
+    assert judge(DEBIAN, Command(("true",))) == Trial(Verdict.GOOD)
+    assert judge(DEBIAN, Command(("sh", "-c", "echo docker: no; exit 125"))).verdict is Verdict.SKIP
+    assert judge(DEBIAN, Command(("sleep", "600"), seconds=3)) == Trial(Verdict.BAD, "no end within 3 s")
+    assert f"imagepins-bisect-{os.getpid()}-" not in run(["docker", "ps", "--all", "--format", "{{.Names}}"]).stdout
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("ref", "network"), [("imagepins-test-nowhere:1", "none"), (DEBIAN, "imagepins-test-no-such-network")]
+)
+def test_a_container_that_the_engine_cannot_make_is_no_verdict(ref: str, network: str) -> None:
+    with pytest.raises(EngineError, match=ref if network == "none" else network):
+        judge(ref, Command(("true",), network=network))
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "script",
+    ["exit 125", "echo 'error waiting for container: unexpected EOF' >&2; exit 125", "kill -9 $$"],
+    ids=["its own trouble", "engine gone", "killed"],
+)
+def test_a_client_that_leaves_its_container_is_no_verdict(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = shutil.which("docker")
+    shim = f'#!/bin/sh\nif [ "$1" = start ]; then {real} start "$3" >/dev/null; {script}; fi\nexec {real} "$@"\n'
+    (tmp_path / "docker").write_text(shim)
+    (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(EngineError):
+        judge(DEBIAN, Command(("sleep", "60")))
+
+
+@pytest.mark.parametrize("where", ["no client", "no engine"])
+def test_without_client_or_engine_there_is_no_verdict(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(*(("PATH", str(tmp_path)) if where == "no client" else ("DOCKER_HOST", f"unix://{tmp_path}/s")))
+    with pytest.raises(EngineError, match="docker create"):
+        judge(DEBIAN, Command(("true",)))
 
 
 def test_a_dry_run_tells_what_to_expect_and_builds_nothing(bisect: Bisect, planted: Planted) -> None:

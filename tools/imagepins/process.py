@@ -35,11 +35,20 @@ class Completed:
 
 
 class ProcessFailed(ImagePinsError):
-    """A process could not be started, ended with a code other than 0, or ran out of time."""
+    """A process could not be started, was stopped, ended with ``code`` other than 0, or ran out of time."""
 
-    def __init__(self, argv: Sequence[str], reason: str, *, code: int | None = None, output: str = "") -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        reason: str,
+        *,
+        code: int | None = None,
+        output: str = "",
+        is_timeout: bool = False,
+    ) -> None:
         super().__init__(f"{shlex.join(argv)}: {reason}" + (f"\n{output.strip()}" if output.strip() else ""))
         self.code = code
+        self.is_timeout = is_timeout
         self.reason = reason
         self.output = output
 
@@ -76,8 +85,7 @@ def run(
         data = stdin.encode() if isinstance(stdin, str) else stdin
         out, err = _output(process, data, timeout, stop)
     except subprocess.TimeoutExpired:
-        reason = "stopped" if stop and stop.is_set() else f"no end after {timeout:g} s"
-        raise ProcessFailed(argv, reason) from None
+        raise _ended(argv, timeout, stop) from None
     finally:
         end_group(process)
     done = Completed(tuple(argv), process.returncode, _text(out), _text(err))
@@ -118,13 +126,13 @@ def stream(
     stop = stop or getattr(_of_thread, "stop", None)
     process = _start(argv, cwd, env, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     ended = Event()
-    reasons: list[str] = []
+    causes: list[ProcessFailed] = []
 
     def watch() -> None:
         deadline = time.monotonic() + timeout
         while not ended.wait(_WATCH_SECONDS):
             if time.monotonic() > deadline or (stop and stop.is_set()):
-                reasons.append("stopped" if stop and stop.is_set() else f"no end after {timeout:g} s")
+                causes.append(_ended(argv, timeout, stop))
                 _kill_group(process)
                 return
 
@@ -139,9 +147,16 @@ def stream(
         ended.set()
         watcher.join()
         end_group(process)
-    if reasons:
-        raise ProcessFailed(argv, reasons[0])
+    if causes:
+        raise causes[0]
     return process.returncode
+
+
+def _ended(argv: Sequence[str], timeout: float, stop: Event | None) -> ProcessFailed:
+    """The error of a process that was ended from here: another thread stopped it, or its time was over."""
+    if stop and stop.is_set():
+        return ProcessFailed(argv, "stopped")
+    return ProcessFailed(argv, f"no end after {timeout:g} s", is_timeout=True)
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:

@@ -10,11 +10,12 @@ from imagepins.process import Completed, ProcessFailed, run
 
 ASK_SECONDS = 20.0
 _NO_IMAGE = re.compile(r"no such image|not found", re.IGNORECASE)
+_HELP = re.compile(r"^(?:Usage: |(?:See|Run) 'docker .*--help')")
 _API_RANGE = re.compile(r"client version (\S+) is too (old|new)\..*?supported API version is ([\d.]+)", re.IGNORECASE)
 
 
 def docker(args: Sequence[str], *, timeout: float = ASK_SECONDS) -> Completed:
-    """Run ``docker ARGS`` for at most ``timeout`` seconds. Raises EngineError with the client's last line."""
+    """Run ``docker ARGS`` for at most ``timeout`` seconds. Raises EngineError with the client's own complaint."""
     try:
         done = run(["docker", *args], timeout=timeout, check=False)
     except ProcessFailed as error:
@@ -64,8 +65,12 @@ def api_mismatch(complaint: str) -> str | None:
 
 
 def last_line(done: Completed) -> str:
-    """Return the last line a program wrote, its standard error first; its exit code where it wrote none."""
-    lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
+    """Return the last line a program wrote, its standard error first; its exit code where it wrote none.
+
+    The client's very last lines may only point to its help; what went wrong stands before them.
+    """
+    written = (done.stderr.strip() or done.stdout.strip()).splitlines()
+    lines = [line for line in written if line.strip() and not _HELP.search(line)]
     return lines[-1] if lines else f"exit code {done.code}"
 
 

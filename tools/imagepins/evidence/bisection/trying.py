@@ -1,13 +1,12 @@
 """A good and a bad commit of a pin, and a command → the first commit whose image makes the command fail."""
 
 import os
-import secrets
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from imagepins.errors import CheckFailed, UsageError
-from imagepins.evidence.bench.container import remove
+from imagepins.evidence.bench.container import CANNOT_RUN, Setup, run_once
 from imagepins.evidence.bisection.build import Project, Unbuildable, build_at
 from imagepins.evidence.bisection.history import History
 from imagepins.evidence.bisection.search import Found, Verdict, next_commit, trials_left
@@ -16,7 +15,6 @@ from imagepins.process import Completed, ProcessFailed, run
 
 CANNOT_TELL = 125
 """Exit code by which a command says that this commit cannot be judged, as for ``git bisect run``."""
-CANNOT_RUN = frozenset({126, 127})
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,10 @@ def _tried(project: Project, commit: str, command: Command, trials: Trials, tell
 
 
 def judge(ref: str, command: Command) -> Trial:
-    """Run the command for an image. Exit code 0 is good, 125 skips, any other is bad. Raises UsageError."""
+    """Run the command for an image. Exit code 0 is good, 125 skips, any other is bad, and so is no end in time.
+
+    Raises UsageError where the command cannot be run, EngineError where its container cannot: neither is a verdict.
+    """
     done = _on_host(ref, command) if command.on_host else _in_image(ref, command)
     if done is None:
         return Trial(Verdict.BAD, f"no end within {command.seconds:g} s")
@@ -76,26 +77,15 @@ def judge(ref: str, command: Command) -> Trial:
 
 
 def _in_image(ref: str, command: Command) -> Completed | None:
-    name = f"imagepins-bisect-{os.getpid()}-{secrets.token_hex(4)}"
-    argv = ["docker", "run", "--rm", "--name", name, "--pull", "never", "--network", command.network]
-    argv += ["--entrypoint", command.argv[0], "--", ref, *command.argv[1:]]
-    try:
-        done = run(argv, timeout=command.seconds, check=False)
-    except ProcessFailed:
-        return None
-    finally:
-        remove(name)
-    # The client answers 125 for its own troubles; only a message of its own tells them from the command's 125.
-    if done.code == CANNOT_TELL and done.stderr.startswith("docker: "):
-        raise UsageError(f"the command cannot be run in {ref}: {done.stderr.splitlines()[0]}")
-    return done
+    setup = Setup(ref, command.argv, network=command.network, options=("--log-driver", "none"))
+    return run_once(setup, purpose="bisect", timeout=command.seconds)
 
 
 def _on_host(ref: str, command: Command) -> Completed | None:
-    argv: Sequence[str] = [word.replace("{ref}", ref) for word in command.argv]
+    argv = [word.replace("{ref}", ref) for word in command.argv]
     try:
         return run(argv, env={**os.environ, "IMAGEPINS_REF": ref}, timeout=command.seconds, check=False)
     except ProcessFailed as error:
-        if "no end within" in error.reason:
+        if error.is_timeout:
             return None
         raise UsageError(str(error)) from error

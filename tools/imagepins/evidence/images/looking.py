@@ -1,16 +1,16 @@
 """An image of the engine → what runs inside it tells: the document that verify judges, and a list of everything."""
 
 import json
-import os
 import secrets
 from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from imagepins.evidence.bench.container import remove
+from imagepins.engine.dockercli import last_line
+from imagepins.errors import EngineError
+from imagepins.evidence.bench.container import NOT_THERE, Setup, run_once
 from imagepins.pins.model import Target
-from imagepins.process import ProcessFailed, run
 from imagepins.verify import observed as documents
 from imagepins.verify.keeper import Keeper
 from imagepins.verify.observed import Observed
@@ -34,18 +34,21 @@ def read_saved(path: Path) -> Observed:
 def list_contents(ref: str, *, python: str, with_content: bool) -> dict[str, Any] | str:
     """Packages and files of ``ref`` as ``inventory`` lists them, or why it could not be run there."""
     source = (files("imagepins.evidence.images") / "inventory.py").read_text(encoding="utf-8")
-    name, mark = f"imagepins-inventory-{os.getpid()}-{secrets.token_hex(4)}", f"--{secrets.token_hex(12)}--"
+    mark = f"--{secrets.token_hex(12)}--"
     request = json.dumps({"root": "/", "with_content": with_content})
-    argv = ["docker", "run", "--rm", "--name", name, "--pull", "never", "--network", "none", "--read-only"]
-    argv += ["--log-driver", "none", "--user", "0", "--entrypoint", python, "--", ref]
+    argv = (python, "-X", "utf8", "-I", "-S", "-c", source, "collect", mark, request)
+    options = ("--read-only", "--log-driver", "none", "--user", "0")
+    setup = Setup(ref, argv, network="none", options=options)
     try:
-        done = run([*argv, "-X", "utf8", "-I", "-S", "-c", source, "collect", mark, request], timeout=INVENTORY_SECONDS)
-    except ProcessFailed as error:
-        if "executable file not found" in error.output or "no such file or directory" in error.output:
-            return f"{python} is not in {ref}"
-        return f"{ref}: {python}: {(error.output.strip() or error.reason).splitlines()[-1]}"
-    finally:
-        remove(name)
+        done = run_once(setup, purpose="inventory", timeout=INVENTORY_SECONDS)
+    except EngineError as error:
+        return str(error)
+    if done is None:
+        return f"{ref}: {python}: no end after {INVENTORY_SECONDS:g} s"
+    if done.code == NOT_THERE:
+        return f"{python} is not in {ref}"
+    if done.code != 0:
+        return f"{ref}: {python}: {last_line(done)}"
     try:
         document: dict[str, Any] = json.loads(done.stdout.split(mark)[1])
     except (IndexError, ValueError):
