@@ -19,7 +19,7 @@ from imagepins.evidence.bench.measure import BenchSide, Machine, measure, plan_s
 from imagepins.pins.load import loads
 from imagepins.pins.model import Bench
 from imagepins.process import run
-from imagepins.verify import leftovers
+from imagepins.verify.leftovers import RUN_LABEL, marks_of
 from naming import own_name
 from waiting import wait_for
 
@@ -90,7 +90,7 @@ def changed(recipe: Bench, **change: Any) -> Bench:
 
 def containers_of(pid: int) -> list[str]:
     """Containers that a process has made to measure in."""
-    names = run(["docker", "ps", "--all", "--format", "{{.Names}}", "--filter", f"label={container.LABEL}"]).stdout
+    names = run(["docker", "ps", "--all", "--format", "{{.Names}}", "--filter", f"label={RUN_LABEL}"]).stdout
     return [name for name in names.split() if f"-{pid}-" in name]
 
 
@@ -223,18 +223,33 @@ measure(replace(bench, **change), side, folder=Path({str(tmp_path)!r}), machine=
 
 @pytest.mark.engine
 def test_what_a_killed_run_left_is_swept_and_what_lives_is_not(standin: str, recipe: Bench) -> None:
-    child = subprocess.Popen(["sleep", "60"])
-    marks = leftovers.marks_of(child.pid)
-    child.kill()
-    child.wait()
+    with subprocess.Popen(["sleep", "60"]) as child:
+        labels = [f"--label={name}={value}" for name, value in marks_of(child.pid).items()]
+        child.kill()
     setup = container.Setup(image=standin, command=recipe.server, network="none")
     with container.running(setup, name=f"imagepins-bench-{os.getpid()}-alive") as alive:
         dead = f"imagepins-bench-{os.getpid()}-dead"
-        labels = [f"--label={key}={value}" for key, value in {container.LABEL: "", **marks}.items()]
         run(["docker", "create", "--name", dead, *labels, standin])
-        # Whoever else sweeps here may have been faster.
         container.sweep()
-        assert containers_of(os.getpid()) == [alive]
+        # Whoever else sweeps here may be at it at the same time.
+        wait_for(lambda: containers_of(os.getpid()) == [alive])
+
+
+RUN_ONCE = """
+from imagepins.evidence.bench.container import Setup, run_once
+run_once(Setup("debian:trixie-slim", ("sleep", "600"), network="none"), purpose="killed", timeout=600)
+"""
+
+
+@pytest.mark.engine
+def test_the_container_of_a_killed_command_is_removed_by_the_next_one() -> None:
+    with subprocess.Popen([sys.executable, "-c", RUN_ONCE]) as process:
+        name = f"imagepins-killed-{process.pid}-"
+        wait_for(lambda: name in run(["docker", "ps", "--format", "{{.Names}}"]).stdout)
+        process.kill()
+    done = container.run_once(container.Setup("debian:trixie-slim", ("true",)), purpose="next", timeout=60)
+    assert done is not None
+    wait_for(lambda: name not in run(["docker", "ps", "--all", "--format", "{{.Names}}"]).stdout)
 
 
 @pytest.fixture

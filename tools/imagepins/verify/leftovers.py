@@ -1,9 +1,13 @@
-"""Containers of runs that died → removed. A container carries the mark of the process that made it."""
+"""Containers of runs that died → removed. A container carries the mark of the process that made it.
+
+The marks are the same whichever command runs something in an image, so each removes what any of them left.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -38,9 +42,13 @@ def remove(client: APIClient, name: str) -> None:
 def remove_leftovers(client: APIClient) -> None:
     """Remove containers of runs on this machine, and among its processes, whose process is gone."""
     for container in client.containers(all=True, filters={"label": RUN_LABEL}):
-        labels = container["Labels"]
-        if labels.get(HOST_LABEL) == process_space() and not is_alive(labels[RUN_LABEL]):
+        if is_leftover(container["Labels"]):
             remove(client, container["Id"])
+
+
+def is_leftover(labels: Mapping[str, str]) -> bool:
+    """Whether a container with these labels is of a run on this machine whose process is gone."""
+    return labels.get(HOST_LABEL) == process_space() and not is_alive(labels.get(RUN_LABEL, ""))
 
 
 def process_mark(pid: int) -> str:

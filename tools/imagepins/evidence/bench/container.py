@@ -18,9 +18,8 @@ from imagepins.engine.dockercli import docker, last_line
 from imagepins.engine.endpoint import find_endpoint
 from imagepins.errors import CheckFailed, EngineError, ImagePinsError
 from imagepins.process import Completed, ProcessFailed, run
-from imagepins.verify.leftovers import HOST_LABEL, RUN_LABEL, is_alive, marks_of, process_space
+from imagepins.verify.leftovers import HOST_LABEL, RUN_LABEL, is_leftover, marks_of
 
-LABEL = "org.imagepins.bench"
 NOT_THERE = 127
 CANNOT_RUN = frozenset({126, NOT_THERE})
 """Exit codes of a program that is not in the image, or cannot be executed."""
@@ -62,8 +61,9 @@ def run_once(setup: Setup, *, purpose: str, timeout: float) -> Completed | None:
 
     None where it had no end within ``timeout`` seconds; code 126 or 127 also where the image has no such program.
     Raises EngineError where it could not run for any other reason: the engine's word on the container counts, as the
-    client's exit code may be its own.
+    client's exit code may be its own. What killed runs left is removed first.
     """
+    sweep()
     with _created(setup, f"imagepins-{purpose}-{os.getpid()}-{secrets.token_hex(4)}") as name:
         done = _within(["docker", "start", "--attach", name], timeout)
         if done is None:
@@ -166,11 +166,11 @@ def read_file(name: str, path: str, *, into: Path) -> bytes | None:
 
 
 def sweep() -> list[str]:
-    """Remove what a killed run on this machine left behind; the names of the containers removed."""
-    form = "\t".join(["{{.Names}}", *(f'{{{{.Label "{label}"}}}}' for label in (RUN_LABEL, HOST_LABEL))])
-    listed = docker(["ps", "--all", "--filter", f"label={LABEL}", "--format", form], timeout=_ASK_SECONDS).stdout
+    """Remove what killed runs on this machine left behind; the names of the containers removed. Raises EngineError."""
+    form = f'{{{{.Names}}}}\t{{{{.Label "{RUN_LABEL}"}}}}\t{{{{.Label "{HOST_LABEL}"}}}}'
+    listed = docker(["ps", "--all", "--filter", f"label={RUN_LABEL}", "--format", form], timeout=_ASK_SECONDS).stdout
     rows = [line.split("\t") for line in listed.splitlines()]
-    left = [name for name, mark, space in rows if space == process_space() and not is_alive(mark)]
+    left = [name for name, run, host in rows if is_leftover({RUN_LABEL: run, HOST_LABEL: host})]
     for name in left:
         remove(name)
     return left
@@ -178,7 +178,7 @@ def sweep() -> list[str]:
 
 def _create_argv(setup: Setup, name: str) -> list[str]:
     argv = ["create", "--pull", "never", "--name", name]
-    for key, value in {LABEL: "", **marks_of(os.getpid())}.items():
+    for key, value in marks_of(os.getpid()).items():
         argv += ["--label", f"{key}={value}"]
     argv += ["--network", setup.network, "--entrypoint", setup.command[0]]
     for key, value in setup.env.items():
