@@ -14,10 +14,11 @@ import pytest
 from imagepins.cli import run_command
 from imagepins.cli.bench import bench as bench_command
 from imagepins.errors import CheckFailed, EngineError
-from imagepins.evidence.bench import container
+from imagepins.evidence.bench import container, suite
 from imagepins.evidence.bench.measure import BenchSide, Machine, measure, plan_sides
+from imagepins.evidence.bench.proof import prove
 from imagepins.pins.load import loads
-from imagepins.pins.model import Bench
+from imagepins.pins.model import Bench, PinSet, Target
 from imagepins.process import run
 from imagepins.verify.leftovers import RUN_LABEL, marks_of
 from naming import own_name
@@ -68,7 +69,7 @@ def measured(standin: str, tmp_path: Path) -> Measure:
     """Measure one side of a recipe in the stand-in image."""
 
     def one(bench: Bench, env: Mapping[str, str] | None = None, **machine: Any) -> Path:
-        (side, *_) = plan_sides(replace(bench, env_sets=({},)), {standin: {"pins": {"debian": "trixie-slim"}}})
+        (side, *_) = plan_sides(replace(bench, env_sets=({},)), {standin: {"image_id": standin, "found": "2.1"}})
         side = replace(side, env=env or {})
         return measure(bench, side, folder=tmp_path, machine=Machine(network="none", **machine), tell=lambda _: None)
 
@@ -119,7 +120,7 @@ def test_measured_runs_are_kept_with_their_side_and_proof_and_warm_up_runs_are_n
     records = [json.loads(line) for line in path.read_text().splitlines()]
     assert len(records) == 2
     assert {record["tag"] for record in records} == {REF}
-    assert records[0]["imagepins"] == {"ref": REF, "env": {}, "pins": {"debian": "trixie-slim"}}
+    assert records[0]["imagepins"] == {"ref": REF, "env": {}, "image_id": REF, "found": "2.1"}
     assert records[0]["median_itl_ms"] > 0
 
 
@@ -165,7 +166,7 @@ def test_a_missing_gpu_is_an_engine_error_that_names_the_device(measured: Measur
 
 @pytest.mark.engine
 def test_an_image_that_is_not_here_is_not_pulled_but_told(recipe: Bench, tmp_path: Path) -> None:
-    side = BenchSide("x", "1-x", "imagepins-test-nowhere:1", {}, {})
+    side = BenchSide("x", "1-x", "a:1", {}, {"image_id": "imagepins-test-nowhere:1"})
     with pytest.raises(EngineError, match="imagepins-test-nowhere:1"):
         measure(recipe, side, folder=tmp_path, machine=Machine(), tell=lambda _: None)
 
@@ -207,7 +208,7 @@ from imagepins.evidence.bench.measure import Machine, measure, plan_sides
 from imagepins.pins.load import loads
 bench = loads({RECIPE!r}).targets["standin/default"].bench
 change = dict(ready=("false",)) if {when!r} == "server" else dict(client=("/usr/local/bin/client", "hang"))
-side = plan_sides(bench, {{{standin!r}: {{}}}})[0]
+side = plan_sides(bench, {{{standin!r}: {{"image_id": {standin!r}}}}})[0]
 tell = lambda text: print(text, flush=True)
 measure(replace(bench, **change), side, folder=Path({str(tmp_path)!r}), machine=Machine(network="none"), tell=tell)
 """
@@ -287,6 +288,28 @@ def test_bench_compares_two_images_with_one_recipe(bench: Callable[..., Any], st
     run(["docker", "rmi", other])
     assert code == 0
     assert len(json.loads(out)["candidates"]) == 3
+
+
+@pytest.mark.engine
+def test_what_is_measured_is_the_image_that_was_proven_whatever_its_tag_names_by_then(
+    bench: Callable[..., Any], standin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moving = f"{standin}-moving"
+    run(["docker", "tag", standin, moving])
+    image = run(["docker", "image", "inspect", "--format", "{{.Id}}", standin]).stdout.strip()
+
+    def move_the_tag(pinset: PinSet, target: Target, ref: str) -> tuple[Mapping[str, Any], str]:
+        proven = prove(pinset, target, ref)
+        run(["docker", "tag", "debian:trixie-slim", moving])
+        return proven
+
+    monkeypatch.setattr(suite, "prove", move_the_tag)
+    folder = tmp_path / "out"
+    code, _, err = bench("standin", "--ref", moving, "--runs", "1", "--warmup", "0", "--out", str(folder))
+    run(["docker", "rmi", moving])
+    assert code == 0, err
+    records = [json.loads(path.read_text())["imagepins"] for path in folder.glob("*.jsonl")]
+    assert [(record["ref"], record["image_id"]) for record in records] == [(moving, image)] * 2
 
 
 @pytest.mark.engine

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from imagepins.errors import RefError
 from imagepins.verify.client import WRONG_PLATFORM, connect
 from imagepins.verify.facts import image_facts
 from imagepins.verify.leftovers import marks_of, remove, remove_leftovers
@@ -53,7 +54,8 @@ def observe(
     """Collect in a container, hand the document to ``on_document``, and remove the container.
 
     The document is handed over before the removal, which nobody has to wait for. ``ended`` ends the container early;
-    ``created`` is set once there is one. Raises NoAnswer where the container gave no document, and the SDK's errors.
+    ``created`` is set once there is one. Raises NoAnswer where the container gave no document, RefError
+    where its image was replaced meanwhile, and the SDK's errors.
     """
     name = f"imagepins-verify-{os.urandom(6).hex()}"
     mark = f"--imagepins-{os.urandom(12).hex()}--"
@@ -64,7 +66,7 @@ def observe(
         output = client.attach(container, stdout=True, stderr=True, stream=True, demux=True)
         client.start(container)
         with _limits(container, run.request["seconds"] + GRACE_SECONDS, ended):
-            facts = image_facts(client, run.ref, run.bases)
+            facts = _facts(client, container, run)
             remove_leftovers(client)
             text = _between(output, mark)
         document = text.read()
@@ -76,6 +78,17 @@ def observe(
         # An engine that never answered would not answer this either.
         if created.is_set():
             _remove(client, name, output)
+
+
+def _facts(client: APIClient, container: str, run: Run) -> dict[str, Any]:
+    """The facts of the very image that the container was made of: its ref may name another one by now."""
+    from docker.errors import ImageNotFound
+
+    image = client.inspect_container(container)["Image"]
+    try:
+        return {**image_facts(client, image, run.bases), "ref": run.ref}
+    except ImageNotFound:
+        raise RefError(f"{run.ref}: another image took its place while it was verified; verify it again") from None
 
 
 def _remove(client: APIClient, name: str, output: Iterator[Any]) -> None:

@@ -52,7 +52,7 @@ def running(setup: Setup, *, name: str) -> Iterator[str]:
     """
     _require_devices(setup.devices)
     with _created(setup, name):
-        _start(setup.image, name)
+        _start(name)
         yield name
 
 
@@ -130,12 +130,12 @@ def _state(name: str) -> dict[str, Any]:
     return state
 
 
-def _start(image: str, name: str) -> None:
+def _start(name: str) -> None:
     try:
         docker(["start", name], timeout=_START_SECONDS)
     except EngineError as error:
         if _state(name)["ExitCode"] in CANNOT_RUN:
-            raise CheckFailed(f"{image}: the container does not start: {error}") from error
+            raise CheckFailed(f"{name}: the container does not start: {error}") from error
         raise
 
 

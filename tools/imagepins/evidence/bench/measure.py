@@ -35,7 +35,8 @@ _NOT_RUNNABLE = re.compile(r"exec failed.*(?:not found|no such file|permission d
 class BenchSide:
     """One image in one environment. ``proof`` is what verify found in the image, stored beside each record.
 
-    ``name`` is for people, ``slug`` names the side's files.
+    ``name`` is for people, ``slug`` names the side's files. Measured is the image of the proof, not what ``ref`` names
+    by then.
     """
 
     name: str
@@ -71,7 +72,7 @@ def measure(bench: Bench, side: BenchSide, *, folder: Path, machine: Machine, te
     the container cannot be started; logs of server and client lie in ``folder`` then as well.
     """
     setup = container.Setup(
-        image=side.ref,
+        image=str(side.proof["image_id"]),
         command=bench.server,
         env=side.env,
         devices=bench.devices,

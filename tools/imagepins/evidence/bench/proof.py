@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
+from imagepins.engine.dockercli import image_facts
+from imagepins.errors import RefError
 from imagepins.pins.model import PinSet, Target
 from imagepins.verify.findings import Report
 from imagepins.verify.keeper import Keeper
@@ -14,13 +16,17 @@ def prove(pinset: PinSet, target: Target, ref: str) -> tuple[Mapping[str, Any], 
     """What verify found in ``ref``, and, where that is not what pins.yaml says, one sentence about it.
 
     An image that does not verify is measured all the same: a base of a comparison is often built from older pins. Its
-    records say so. Raises RefError where there is no such image, EngineError.
+    records say so. Its ``image_id`` is what has to be measured: ``ref`` may name another image by then.
+    Raises RefError where there is no such image, EngineError.
     """
+    facts = image_facts(ref)
+    if facts is None:
+        raise RefError(f"{ref}: no such image here; build it with tools/image build, or docker pull it")
     with closing(Keeper()) as keeper:
-        report = verify_target(pinset, target, Options(ref=ref), keeper)
+        report = verify_target(pinset, target, Options(ref=facts["Id"]), keeper)
     names = {*map(str, target.all_pins), "gates"}
     found = {check.name: check.found for check in report.checks if check.subject in names}
-    proof = {"image_id": report.image_id, "verified": report.is_good(), "found": found}
+    proof = {"image_id": facts["Id"], "verified": report.is_good(), "found": found}
     return proof, "" if report.is_good() else f"{ref} is not what pins.yaml says: {_why(report)}"
 
 
