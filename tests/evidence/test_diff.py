@@ -12,8 +12,10 @@ from imagepins.cli import run_command
 from imagepins.cli.diff import diff as diff_command
 from imagepins.evidence.images.difference import Difference, difference
 from imagepins.evidence.images.report import difference_markdown
-from imagepins.evidence.images.snapshot import Snapshot, Step, step_text, stored_pins
+from imagepins.evidence.images.snapshot import Snapshot, Step, Wanted, from_document, step_text
+from imagepins.pins.load import loads
 from imagepins.process import run
+from imagepins.verify.observed import read
 from naming import own_name, remove_images
 from servers import serve_registry
 
@@ -118,9 +120,14 @@ def test_labels_that_only_say_when_are_left_out_with_semantic() -> None:
 
 
 @pytest.mark.parametrize("label", ["", "[]", "{", '{"a": 1}', '{"a": {"id": "x"}}'])
-def test_pins_in_a_label_that_cannot_be_read_are_none(label: str) -> None:
-    expected = {"a": {"id": "x"}} if '"id"' in label else {}
-    assert stored_pins({"org.imagepins.pins": label}) == expected
+def test_pins_in_a_label_that_cannot_be_read_are_not_known(label: str) -> None:
+    pins = '{"a": {"kind": "url", "id": "x"}}'
+    head = {"format": "imagepins-observed", "version": 1}
+    images = [{**head, "image": {"labels": {"org.imagepins.pins": text}}} for text in (label, pins)]
+    base, other = (from_document("a", read(image), loads(PINS), Wanted()) for image in images)
+    text = difference_markdown(difference(base, other))
+    assert "pins: known of one image only" in text
+    assert "pins of a are not known: label org.imagepins.pins: " in text
 
 
 def test_long_sections_are_cut_in_markdown_and_names_cannot_inject_markup() -> None:
@@ -214,7 +221,9 @@ def test_saved_documents_are_compared_without_an_engine(
     assert re.search(r"`/usr/lib/librccl.so.1` +\| 2.13.4, 0 B +\| 2.14.0, 0 B", out)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"format": "other"}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "[" * 100_000, '{"format": "other"}'], ids=["empty", "list", "deep", "other"]
+)
 def test_a_file_that_is_no_saved_document_is_refused(text: str, diff: Run, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(text)
     code, out, err = diff(str(tmp_path / "x.json"), str(tmp_path / "x.json"))

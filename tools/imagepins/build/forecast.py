@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from imagepins.build.choose import Found
-from imagepins.build.labels import INPUTS
 from imagepins.build.local import Local, look
 from imagepins.build.state import LastBuild, read_state
 from imagepins.columns import aligned
 from imagepins.errors import EngineError
+from imagepins.labels import INPUTS
 from imagepins.plan.content import changed_inputs
 from imagepins.plan.destination import Destination
 from imagepins.plan.graph import Node, incomplete_pins

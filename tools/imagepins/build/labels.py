@@ -10,15 +10,10 @@ from pathlib import Path
 
 from imagepins.errors import UsageError
 from imagepins.gitrepo.command import own_environment
-from imagepins.plan import content
+from imagepins.labels import CONTENT_HASH, INPUTS, PINS, PINS_HASH, TARGET, pins_hash, pins_text
+from imagepins.plan.content import pins_document
 from imagepins.plan.graph import Node
 from imagepins.process import ProcessFailed, run
-
-PINS = "org.imagepins.pins"
-PINS_HASH = "org.imagepins.pins-hash"
-CONTENT_HASH = "org.imagepins.content-hash"
-INPUTS = "org.imagepins.inputs"
-TARGET = "org.imagepins.target"
 
 INPUT_PATHS = ("images", ":(glob)*.j2")
 """What images are made from beside pins.yaml, as git pathspecs below its directory."""
@@ -50,6 +45,7 @@ def read_source(root: Path, pins_name: str) -> Source:
 def make_labels(node: Node, source: Source) -> dict[str, str]:
     """All labels of the node's image."""
     target = node.target
+    pins = pins_document(target)
     labels = {
         "org.opencontainers.image.title": target.name,
         "org.opencontainers.image.source": source.url,
@@ -58,8 +54,8 @@ def make_labels(node: Node, source: Source) -> dict[str, str]:
         .isoformat()
         .replace("+00:00", "Z"),
         "org.opencontainers.image.version": target.tags[0].rpartition("/")[2].partition(":")[2] or target.variant,
-        PINS: json.dumps(content.pins_document(target), sort_keys=True, separators=(",", ":")),
-        PINS_HASH: content.pins_hash(target),
+        PINS: pins_text(pins),
+        PINS_HASH: pins_hash(pins),
         CONTENT_HASH: node.content,
         INPUTS: json.dumps(node.inputs, sort_keys=True, separators=(",", ":")),
         TARGET: target.name,

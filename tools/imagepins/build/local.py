@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from imagepins.build.labels import CONTENT_HASH, INPUTS
 from imagepins.errors import EngineError
+from imagepins.labels import CONTENT_HASH, INPUTS
 from imagepins.parallel import parallel
 from imagepins.plan.graph import Node, normal
 from imagepins.process import ProcessFailed, run

@@ -23,11 +23,6 @@ def pins_document(target: Target) -> dict[str, dict[str, str]]:
     return {str(pin.name): _pin(pin) for pin in sorted(target.all_pins.values(), key=lambda each: each.name)}
 
 
-def pins_hash(target: Target) -> str:
-    """One hash of all pins of the finished image."""
-    return _hash(_json(pins_document(target)))
-
-
 def inputs(
     target: Target,
     parsed: Parsed,

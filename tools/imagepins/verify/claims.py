@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from imagepins.labels import PINS
 from imagepins.pins.model import GitPin, Pin, PypiPin
 from imagepins.verify.components import Component, component_of, package_of
 from imagepins.verify.findings import Aspect, Claim, Rank
@@ -15,7 +16,6 @@ from imagepins.verify.findings import Aspect, Claim, Rank
 if TYPE_CHECKING:
     from imagepins.verify.observed import Library, Observed, Record
 
-PINS_LABEL = "org.imagepins.pins"
 VERSION_WORDS = frozenset({"version", "ver", "release", "tag", "branch"})
 COMMIT_WORDS = frozenset({"commit", "sha", "revision", "ref", "hash", "branch"})
 LINE = r"^\s*(?:export\s+|ARG\s+|ENV\s+)?[\"']?([A-Za-z][\w .-]*?)[\"']?\s*[:=]\s*[\"']?([^\"'\s,]+)"
@@ -74,7 +74,7 @@ def stated(pin: Pin, observed: Observed) -> Iterator[Claim]:
 def statements(observed: Observed) -> Iterator[Statement]:
     """Everything an image states by name and value, the pins it carries as a label left out."""
     for key, value in observed.image.labels.items():
-        if key != PINS_LABEL:
+        if key != PINS:
             yield Statement(key, value, key, "label")
     for key, value in observed.env.items():
         yield Statement(key, value, key, "ENV")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from imagepins.columns import aligned
 from imagepins.errors import EngineError, NetworkError, RefError
-from imagepins.verify.stored import Document, stored_pins
+from imagepins.labels import Document, stored_pins
 
 ENGINE_SECONDS = 10
 PREFIXES = ("org.imagepins.", "org.opencontainers.image.")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from imagepins.errors import RefError, UsageError
+from imagepins.labels import TARGET, stored_pins
 from imagepins.pins.model import ImagePin, PinSet, Target
 from imagepins.verify.findings import Report
 from imagepins.verify.keeper import Keeper
@@ -18,7 +19,6 @@ from imagepins.verify.outcome import NoAnswer
 from imagepins.verify.request import make_request, unasked
 from imagepins.verify.writing import write_text
 
-TARGET_LABEL = "org.imagepins.target"
 GPU_DEVICES = ("/dev/kfd", "/dev/dri")
 
 
@@ -81,7 +81,7 @@ def _collect_all(pins: PinSet, target: Target, options: Options, keeper: Keeper)
 
     Those of other packages than pins.yaml has now can be told only once the image's labels are known.
     """
-    from imagepins.verify.stored import stored_pins, with_stored
+    from imagepins.verify.stored import with_stored
 
     document = collect(target, options, keeper)
     labels = document["image"]["labels"]
@@ -122,7 +122,7 @@ def _judge(pins: PinSet, target: Target, options: Options, document: Mapping[str
     from imagepins.verify.verify import verify
 
     seen = observed.read(document, source=str(options.saved or "the collector's document"))
-    saved = document.get("target") or seen.image.labels.get(TARGET_LABEL)
+    saved = document.get("target") or seen.image.labels.get(TARGET)
     if options.saved and saved and saved != target.name:
         raise UsageError(f"{options.saved} shows an image of {saved}, not of {target.name}; name {saved}")
     return verify(
@@ -146,6 +146,6 @@ def read_saved(path: Path) -> dict[str, Any]:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no JSON: {error}") from None
     return value if isinstance(value, dict) else {}

@@ -1,58 +1,27 @@
 """The pins that an image carries as a label → pins to judge by, and how they differ from those of pins.yaml."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from imagepins.errors import UsageError
+from imagepins.labels import PINS, label_fault, stored_pins
 from imagepins.pins.model import AptPin, EnvVar, GitPin, ImagePin, Pin, PinSet, PypiPin, Target, UrlPin
 from imagepins.pins.text import Text
-from imagepins.verify.claims import PINS_LABEL
-
-Document = Mapping[str, Mapping[str, str]]
-
-
-KINDS = frozenset({"git", "pypi", "apt", "url", "image"})
-
-
-def stored_pins(labels: Mapping[str, str]) -> Document | None:
-    """What the label holds: pins by name, each with kind, source, id, version and component. None without any."""
-    return None if label_fault(labels) else json.loads(labels[PINS_LABEL])
-
-
-def label_fault(labels: Mapping[str, str]) -> str:
-    """Why the label holds no pins; empty where it does."""
-    if PINS_LABEL not in labels:
-        return "there is none"
-    try:
-        value = json.loads(labels[PINS_LABEL])
-    except (ValueError, RecursionError):
-        return "it is no JSON"
-    if not isinstance(value, dict):
-        return "it is no mapping of pins"
-    if not value:
-        return "it is empty"
-    for name, fields in value.items():
-        if not isinstance(fields, dict) or not all(isinstance(each, str) for each in fields.values()):
-            return f"pin {name!r} is no mapping of texts"
-        if not name or fields.get("kind") not in KINDS:
-            return f"pin {name!r} is of no kind that there is ({fields.get('kind')!r})"
-    return ""
 
 
 def with_stored(target: Target, pins: PinSet, labels: Mapping[str, str]) -> tuple[Target, PinSet]:
     """The target as its image was built, by its label. Raises UsageError where the image carries no pins."""
     document = stored_pins(labels)
     if document is None:
-        fault = f"label {PINS_LABEL}: {label_fault(labels)}"
+        fault = f"label {PINS}: {label_fault(labels)}"
         raise UsageError(f"{target.name}: the image carries no pins ({fault}); verify it against pins.yaml")
     stored = {name: stored_pin(name, fields, line) for line, (name, fields) in enumerate(document.items(), 1)}
     roles = {role: stored[pin.name] for role, pin in target.all_pins.items() if pin.name in stored}
     rest = {name: pin for name, pin in stored.items() if pin not in roles.values()}
     # Without its parent the target has to hold what the parent asks of the image.
     whole = replace(target, pins={**roles, **rest}, parent=None, env_vars=tuple(_env_vars(target)))
-    return whole, replace(pins, path=f"label {PINS_LABEL}", pins=stored)
+    return whole, replace(pins, path=f"label {PINS}", pins=stored)
 
 
 def _env_vars(target: Target) -> Iterator[EnvVar]:

@@ -4,11 +4,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from imagepins.labels import PINS
 from imagepins.pins.model import PinSet, Target
 from imagepins.verify.checks.image import check_gpu, check_image
 from imagepins.verify.checks.label import check_label
 from imagepins.verify.checks.pins import check_pin
-from imagepins.verify.claims import PINS_LABEL
 from imagepins.verify.findings import Check, Rank, Report, Status
 from imagepins.verify.observed import Observed
 from imagepins.verify.stored import differences, with_stored
@@ -77,7 +77,7 @@ def _built_from_others(checks: list[Check], before: list[Check], moved: Mapping[
             expected="the pin of pins.yaml",
             found=moved[name],
             rank=Rank.STATED,
-            file=PINS_LABEL,
+            file=PINS,
             how="label",
             cause="the label names another pin, and nothing better disagrees with pins.yaml",
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from imagepins.build import labels
+from imagepins import labels
 from imagepins.evidence.images.snapshot import File, Snapshot, Step
 from imagepins.verify.observed import Library
 

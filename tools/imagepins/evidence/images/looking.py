@@ -4,7 +4,6 @@ import json
 import secrets
 from contextlib import closing
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from imagepins.engine.dockercli import last_line
@@ -15,7 +14,6 @@ from imagepins.verify import observed as documents
 from imagepins.verify.keeper import Keeper
 from imagepins.verify.observed import Observed
 from imagepins.verify.run import Options, collect
-from imagepins.verify.run import read_saved as saved_document
 
 INVENTORY_SECONDS = 900.0
 
@@ -24,11 +22,6 @@ def look_inside(target: Target, ref: str) -> Observed:
     """What verify would judge of ``ref``. Raises NoAnswer, RefError or EngineError."""
     with closing(Keeper()) as keeper:
         return documents.read(collect(target, Options(ref=ref), keeper))
-
-
-def read_saved(path: Path) -> Observed:
-    """A document saved by ``verify --save``. Raises UsageError where it cannot be read or is none."""
-    return documents.read(saved_document(path), source=str(path))
 
 
 def list_contents(ref: str, *, python: str, with_content: bool) -> dict[str, Any] | str:

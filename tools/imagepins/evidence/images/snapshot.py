@@ -8,14 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from imagepins.build.labels import PINS, TARGET
 from imagepins.errors import NetworkError, RefError
-from imagepins.evidence.images.looking import list_contents, look_inside, read_saved
+from imagepins.evidence.images.looking import list_contents, look_inside
+from imagepins.labels import PINS, TARGET, Document, label_fault, stored_pins
 from imagepins.pins.model import PinSet, Target
 from imagepins.verify.client import connect, translate
 from imagepins.verify.facts import image_facts
-from imagepins.verify.observed import Observed
+from imagepins.verify.observed import Observed, read
 from imagepins.verify.outcome import NoAnswer
+from imagepins.verify.run import read_saved
 from imagepins.verify.verify import verify
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Snapshot:
     labels: Mapping[str, str] = field(default_factory=dict)
     steps: tuple[Step, ...] | None = None
     is_compressed: bool = False
-    pins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    pins: Document = field(default_factory=dict)
     observed: Observed | None = None
     found: Mapping[str, str] = field(default_factory=dict)
     apt: Mapping[str, str] | None = None
@@ -71,37 +72,36 @@ def take(source: str, pinset: PinSet, wanted: Wanted) -> Snapshot:
     document.
     """
     if Path(source).is_file():
-        return from_document(source, read_saved(Path(source)), pinset, wanted)
+        return from_document(source, read(read_saved(Path(source)), source=source), pinset, wanted)
     answer = _inspect(source)
     if isinstance(answer, RefError):
         return _from_registry(source, answer)
     facts, steps = answer
-    snapshot = Snapshot(name=source, steps=steps, pins=stored_pins(facts["labels"]), **facts)
+    pins, notes = _carried(source, facts["labels"])
+    snapshot = Snapshot(name=source, steps=steps, pins=pins, notes=notes, **facts)
     return _with_inventory(_with_observed(snapshot, pinset, wanted), wanted, python=_python(snapshot, pinset, wanted))
 
 
 def from_document(name: str, observed: Observed, pinset: PinSet, wanted: Wanted) -> Snapshot:
     """The snapshot of a saved document: it holds pinned packages and libraries, no other packages and no files."""
     image = observed.image
+    pins, notes = _carried(name, image.labels)
     snapshot = Snapshot(
         name=name,
         platform=image.platform,
         env=image.env,
         labels=image.labels,
-        pins=stored_pins(image.labels),
+        pins=pins,
         observed=observed,
-        notes=(f"{name} is a saved document: layers, files and packages that are not pinned are not in it",),
+        notes=(*notes, f"{name} is a saved document: layers, files and packages that are not pinned are not in it"),
     )
     return _judged(snapshot, pinset, wanted)
 
 
-def stored_pins(labels: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
-    """The pins an image carries in its labels; empty where it carries none that can be read."""
-    try:
-        stored = json.loads(labels.get(PINS, "{}"))
-        return {str(name): {str(key): str(value) for key, value in pin.items()} for name, pin in stored.items()}
-    except (ValueError, AttributeError):
-        return {}
+def _carried(name: str, labels: Mapping[str, str]) -> tuple[Document, tuple[str, ...]]:
+    """The pins in an image's label, and a note where there is one that holds none."""
+    fault = label_fault(labels) if PINS in labels else ""
+    return stored_pins(labels) or {}, (f"pins of {name} are not known: label {PINS}: {fault}",) if fault else ()
 
 
 def _inspect(ref: str) -> tuple[dict[str, Any], tuple[Step, ...]] | RefError:
@@ -135,6 +135,7 @@ def _from_registry(ref: str, local: RefError) -> Snapshot:
             raise RefError(f"{ref}: neither here nor in its registry; build it with tools/image build")
         sizes = _layer_sizes(client, ref, answer.digest)
     config = answer.config.get("config") or {}
+    pins, notes = _carried(ref, answer.labels)
     texts = [
         str(each.get("created_by", "")) for each in answer.config.get("history") or () if not each.get("empty_layer")
     ]
@@ -145,8 +146,8 @@ def _from_registry(ref: str, local: RefError) -> Snapshot:
         labels=answer.labels,
         steps=tuple(Step(step_text(text), size) for text, size in zip(texts, sizes, strict=False)),
         is_compressed=True,
-        pins=stored_pins(answer.labels),
-        notes=(f"{ref} is only in its registry: packages, libraries and files are compared once it is pulled",),
+        pins=pins,
+        notes=(*notes, f"{ref} is only in its registry: packages, libraries and files are compared once it is pulled"),
     )
 
 
