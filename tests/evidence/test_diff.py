@@ -232,6 +232,23 @@ def test_a_file_that_is_no_saved_document_is_refused(text: str, diff: Run, tmp_p
 
 
 @pytest.mark.engine
+def test_a_bare_name_is_an_image_also_where_a_file_has_it(
+    diff: Run, images: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = images[0].partition(":")[0]
+    run(["docker", "tag", images[0], f"{name}:latest"])
+    (tmp_path / name).write_text("something else")
+    assert diff(name, images[1])[0] == 0
+    assert "is no JSON" in diff(f"./{name}", images[1])[2]
+
+
+def test_a_document_that_is_not_there_is_told_as_one(diff: Run) -> None:
+    code, _, err = diff("nowhere.json", "nowhere.json")
+    assert (code, "nowhere.json: No such file or directory" in err) == (2, True)
+
+
+@pytest.mark.engine
 def test_an_interpreter_that_prints_something_else_is_told(diff: Run, tmp_path: Path) -> None:
     ref = f"{REPOSITORY}:odd"
     (tmp_path / "python3").write_text("#!/bin/sh\necho hello\n")

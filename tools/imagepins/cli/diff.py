@@ -31,7 +31,7 @@ def diff(
     """Compare two images: pins, versions found, packages, libraries, environment, labels, layers and files.
 
     A and B are images of the engine, images of a registry (compared as far as it tells without a pull), or documents
-    saved by verify --save.
+    saved by verify --save: paths with a slash, or names that end in .json.
     """
     from imagepins.evidence.images.difference import difference
     from imagepins.evidence.images.report import difference_json, difference_markdown

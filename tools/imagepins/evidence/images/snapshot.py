@@ -66,12 +66,12 @@ class Wanted:
 
 
 def take(source: str, pinset: PinSet, wanted: Wanted) -> Snapshot:
-    """The snapshot of an image ref or of a document saved by ``verify --save``.
+    """The snapshot of an image ref or of a document saved by ``verify --save``, named with a slash or ``.json``.
 
     Raises RefError where there is no such image here or in its registry, EngineError, UsageError for a file that is no
     document.
     """
-    if Path(source).is_file():
+    if _is_document(source):
         return from_document(source, read(read_saved(Path(source)), source=source), pinset, wanted)
     answer = _inspect(source)
     if isinstance(answer, RefError):
@@ -80,6 +80,11 @@ def take(source: str, pinset: PinSet, wanted: Wanted) -> Snapshot:
     pins, notes = _carried(source, facts["labels"])
     snapshot = Snapshot(name=source, steps=steps, pins=pins, notes=notes, **facts)
     return _with_inventory(_with_observed(snapshot, pinset, wanted), wanted, python=_python(snapshot, pinset, wanted))
+
+
+def _is_document(source: str) -> bool:
+    """Whether a source means a file: an image may be called as some file here is, so a bare name is always an image."""
+    return source.endswith(".json") or ("/" in source and Path(source).is_file())
 
 
 def from_document(name: str, observed: Observed, pinset: PinSet, wanted: Wanted) -> Snapshot:
