@@ -111,6 +111,12 @@ def test_every_image_in_every_environment_is_a_side_with_files_of_its_own(recipe
     assert len({side.slug for side in sides}) == 4
 
 
+def test_files_and_containers_of_a_side_are_named_in_ascii(recipe: Bench) -> None:
+    sides = plan_sides(changed(recipe, env_sets=({"MODE": "é/ü"}, {"MODE": "٣"})), {"a:1": {}})
+    assert [side.name for side in sides] == ["MODE=é/ü", "MODE=٣"]
+    assert [side.slug for side in sides] == ["1-MODE", "2-MODE"]
+
+
 @pytest.mark.engine
 @pytest.mark.parametrize("mode", ["sglang", "vllm"])
 def test_measured_runs_are_kept_with_their_side_and_proof_and_warm_up_runs_are_not(

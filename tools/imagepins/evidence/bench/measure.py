@@ -170,7 +170,8 @@ def _name(ref: str, env: Mapping[str, str], *, with_ref: bool, with_env: bool) -
 
 
 def _slug(name: str) -> str:
-    return "".join(char if char.isalnum() or char in "._-" else "-" for char in name).strip("-.")
+    """The name with the letters that Docker and every file system take."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", name).strip("-.")
 
 
 def _tail(done: Completed) -> str:
