@@ -315,6 +315,34 @@ def test_the_command_describes_with_evidence(bump_command: Command, project: Pro
     assert project[1] in project[0].read_text()
 
 
+@pytest.mark.parametrize("at_end", [True, False])
+def test_any_number_of_files_is_compared_up_to_the_next_option(
+    bump_command: Command, project: Project, story: Any, *, at_end: bool
+) -> None:
+    files = [str(story(f"rccl-{name}")) for name in ("2.30.7-cap256", "2.30.7-cap64", "2.32.3-cap96")]
+    compared = ["--compare", *files]
+    argv = ["--describe", *compared] if at_end else [*compared, "--describe"]
+    code, out, err = bump_command("rccl", project[2], *argv)
+    assert code == 0, err
+    assert all(Path(file).stem in out for file in files)
+
+
+def test_interference_is_described_as_compare_tells_it(
+    bump_command: Command, project: Project, write: Callable[..., Path]
+) -> None:
+    row = {"M": 1024, "direction": "h2d", "blocks": 256}
+    rows = [{**row, "slowdown_percent": {"median": 3.7, "mean": mean, "p99": 455}} for mean in (46.2, 9.0)]
+    files = [str(write(f"side{at}.jsonl", each)) for at, each in enumerate(rows)]
+    code, out, err = bump_command("rccl", project[2], "--describe", "--compare", *files)
+    assert code == 0, err
+    assert "| 1024" in out
+    assert "455" in out
+
+
+def test_compare_without_a_file_is_a_usage_error(bump_command: Command) -> None:
+    assert bump_command("rccl", "--describe", "--compare")[0] == 2
+
+
 def test_the_command_takes_values_over_and_commits(bump_command: Command, project: Project, tmp_path: Path) -> None:
     source = tmp_path / "Dockerfile.up"
     source.write_text(f"ARG RCCL_COMMIT={project[2]}\n")

@@ -12,7 +12,27 @@ from imagepins.errors import UsageError
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+class _Command(click.Command):
+    """A command whose --compare takes every word up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _spread(args, "--compare"))
+
+
+def _spread(words: Sequence[str], option: str) -> list[str]:
+    """The words with ``option`` before each that follows it, as an option that may be repeated is read."""
+    spread: list[str] = []
+    is_taking = False
+    for word in words:
+        if word.startswith("-"):
+            is_taking = word == option
+        elif is_taking and spread[-1] != option:
+            spread.append(option)
+        spread.append(word)
+    return spread
+
+
+@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("name", required=False)
 @click.argument("ref", required=False)
 @click.argument("more", nargs=-1, metavar="")
@@ -33,7 +53,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--reason", metavar="TEXT", help="Reason to record with --allow-unreachable.")
 @click.option("--offline", is_flag=True, help="Ask no server; the report says what was not checked.")
 @click.option("--describe", is_flag=True, help="Print the body of the pull request; write nothing.")
-@click.option("--compare", nargs=2, metavar="BASE CANDIDATE", help="With --describe: result files to compare in it.")
+@click.option("--compare", multiple=True, metavar="FILES...", help="With --describe: results to compare, base first.")
 @click.option("--verified", multiple=True, type=FILE, help="With --describe: what image verify --json printed.")
 @click.option("--open", "open_request", is_flag=True, help="With --describe: open the pull request by gh.")
 @click.option("--from-dockerfile", type=FILE, help="Compare with the ARGs of an upstream Dockerfile; NAME... or all.")

@@ -11,21 +11,21 @@ from imagepins.errors import UsageError
 
 if TYPE_CHECKING:
     from imagepins.evidence.figures.comparison import Comparison
+    from imagepins.evidence.figures.interference import Interference
     from imagepins.evidence.figures.limits import Limit
-    from imagepins.evidence.figures.sides import Source
 
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="BASE [CANDIDATE]...")
 @click.option("--by", metavar="file|FIELD", help="What tells sides apart: the file, or a recorded field such as tag.")
-@click.option("--warmup", type=click.IntRange(0), default=0, help="Leave out the first N runs of each side.")
+@click.option("--warmup", type=click.IntRange(0), default=0, show_default=True, help="Leave out first runs of sides.")
 @click.option("--drop", multiple=True, metavar="FIELD=GLOB", help="Leave out runs by a recorded field: tag=warm*.")
 @click.option("--keep", multiple=True, metavar="FIELD=GLOB", help="Leave out all other runs: max_concurrency=64.")
 @click.option("--figure", "figures", multiple=True, metavar="FIGURE", help="Show these instead of the usual five.")
 @click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help="Exit 1 if it holds: 'p99_itl_ms > +5%'.")
 @click.option("--force", is_flag=True, help="Compare runs of different loads, and say so.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write a plot to this file as well.")
-@click.option("--title", default="Serving benchmark", help="Title of the plot.")
+@click.option("--title", default="Serving benchmark", show_default=True, help="Title of the plot.")
 @json_option
 def compare(
     sources: tuple[str, ...],
@@ -47,23 +47,18 @@ def compare(
     NAME=FILE. One file alone is split by its runs' tags. Files of interference rows (M, direction, blocks) are told by
     their content.
     """
-    from imagepins.evidence.figures import comparison as comparing
-    from imagepins.evidence.figures import limits as limiting
-    from imagepins.evidence.figures import sides
-    from imagepins.evidence.figures.interference import is_interference
-    from imagepins.evidence.figures.metrics import HEADLINE
+    from imagepins.evidence.figures.files import Question, compare_files
+    from imagepins.evidence.figures.interference import Interference
+    from imagepins.evidence.figures.limits import parse_limits
+    from imagepins.evidence.figures.sides import Rule
 
-    read = [sides.open_source(each) for each in sources]
-    if is_interference(read[0]):
-        if by or warmup or drop or keep or figures or svg:
-            raise UsageError("rows of interference are compared as they stand; only --json and --fail-if apply to them")
-        return _compare_interference(read, limits, as_json=as_json)
-    wanted = limiting.parse_limits(limits)
-    rule = sides.Rule(warmup, tuple(map(_field_glob, drop)), tuple(map(_field_glob, keep)))
-    found, flaws = sides.make_sides([sides.parse_source(each) for each in read], by=by, rule=rule)
-    names = comparing.check_figures(figures) or HEADLINE
-    result = comparing.compare_sides(found, metrics=names, force=force, flaws=flaws)
-    return show_comparison(result, wanted, svg=svg, title=title, as_json=as_json)
+    rule = Rule(warmup, tuple(map(_field_glob, drop)), tuple(map(_field_glob, keep)))
+    found = compare_files(sources, Question(by, rule, figures, force))
+    if not isinstance(found, Interference):
+        return show_comparison(found, parse_limits(limits), svg=svg, title=title, as_json=as_json)
+    if svg:
+        raise UsageError("rows of interference make no plot; leave --svg out")
+    return _show_interference(found, limits, as_json=as_json)
 
 
 def show_comparison(
@@ -73,22 +68,22 @@ def show_comparison(
     from imagepins.evidence.figures import report
     from imagepins.evidence.figures.limits import broken_limits
     from imagepins.evidence.figures.plot import comparison_svg
+    from imagepins.verify.writing import write_text
 
     if svg:
-        _write(svg, comparison_svg(result, title=title))
+        write_text(svg, comparison_svg(result, title=title))
+        click.echo(f"wrote {svg}", err=True)
     broken = broken_limits(result, limits)
     show(report.comparison_json(result, broken) if as_json else report.comparison_markdown(result))
     return tell_broken(broken)
 
 
-def _compare_interference(sources: "Sequence[Source]", limits: Sequence[str], *, as_json: bool) -> int:
-    from imagepins.evidence.figures import interference as rows
+def _show_interference(found: "Interference", limits: Sequence[str], *, as_json: bool) -> int:
+    from imagepins.evidence.figures.interference import interference_json, interference_markdown
     from imagepins.evidence.figures.limits import broken_slowdowns, parse_slowdown_limits
 
-    wanted = parse_slowdown_limits(limits)
-    found = rows.compare_interference(sources)
-    broken = broken_slowdowns(found, wanted)
-    show(rows.interference_json(found, broken) if as_json else rows.interference_markdown(found))
+    broken = broken_slowdowns(found, parse_slowdown_limits(limits))
+    show(interference_json(found, broken) if as_json else interference_markdown(found))
     return tell_broken(broken)
 
 
@@ -113,11 +108,3 @@ def tell_broken(broken: Sequence[str]) -> int:
     for sentence in broken:
         click.echo(sentence, err=True)
     return 1 if broken else 0
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
-    click.echo(f"wrote {path}", err=True)

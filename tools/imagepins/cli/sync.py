@@ -10,7 +10,7 @@ from imagepins.evidence.request.commands import run_describe, run_from_dockerfil
 
 
 def describe(
-    pins_path: Path, *, compare: tuple[str, str] | None, verified: tuple[Path, ...], open_request: bool, **asked: Any
+    pins_path: Path, *, compare: tuple[str, ...], verified: tuple[Path, ...], open_request: bool, **asked: Any
 ) -> int:
     """Print the body of the pull request. Raises UsageError for options that would write or print something else."""
     refuse(asked, "--describe", ("outdated", "check", "dry_run", "as_json", "commit", "branch"))
@@ -18,8 +18,7 @@ def describe(
         raise UsageError("name the pin whose move is to be described, or say --group or --all")
     options = make_options(**{key: asked[key] for key in PERMISSIONS})
     request = make_request(pins_path, asked["name"], asked["ref"], asked["group"], everything=asked["everything"])
-    files = compare or ()
-    return run_describe(pins_path, request, options, compare=files, verified=verified, open_request=open_request)
+    return run_describe(pins_path, request, options, compare=compare, verified=verified, open_request=open_request)
 
 
 def from_dockerfile(pins_path: Path, source: Path, more: tuple[str, ...], *, apply: bool, **asked: Any) -> int:

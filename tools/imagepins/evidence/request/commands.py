@@ -105,12 +105,9 @@ def _refs(found: "Upstream", names: Sequence[str], *, apply: bool) -> dict[str, 
 def _comparison(files: Sequence[str]) -> str:
     if not files:
         return ""
-    from imagepins.evidence.figures.comparison import compare_sides
-    from imagepins.evidence.figures.report import comparison_markdown
-    from imagepins.evidence.figures.sides import Rule, make_sides, open_source, parse_source
+    from imagepins.evidence.figures.files import Question, as_markdown, compare_files
 
-    sides, flaws = make_sides([parse_source(open_source(each)) for each in files], by=None, rule=Rule())
-    return comparison_markdown(compare_sides(sides, flaws=flaws))
+    return as_markdown(compare_files(files, Question()))
 
 
 def _open(root: Path, title: str, body: str) -> str:
