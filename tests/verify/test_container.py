@@ -1,10 +1,11 @@
-"""The container of a verification and the image it is made of."""
+"""The container of a verification: the image it is made of, and what the collector has to survive in it."""
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from unittest.mock import Mock
 
 import pytest
@@ -12,11 +13,26 @@ from docker import APIClient
 from docker.errors import ImageNotFound
 
 from imagepins.errors import RefError
+from imagepins.pins.model import PinSet
 from imagepins.process import run
+from imagepins.verify.findings import Status
 from imagepins.verify.keeper import Keeper
+from imagepins.verify.observed import read
+from imagepins.verify.request import make_request
+from imagepins.verify.source import collector_source
+from imagepins.verify.verify import verify
 from naming import own_name, remove_images
 
 REPOSITORY = own_name("moved")
+
+
+class Lab(Protocol):
+    """The fixture that builds images."""
+
+    def build(self, stages: dict[str, str]) -> None: ...
+    def ref(self, name: str) -> str: ...
+
+
 Observe = Callable[[str], dict[str, Any]]
 
 pytestmark = pytest.mark.engine
@@ -82,3 +98,44 @@ def test_an_image_that_is_gone_under_its_container_is_told(
     monkeypatch.setattr(APIClient, "inspect_image", Mock(side_effect=ImageNotFound("gone")))
     with pytest.raises(RefError, match="another image took its place while it was verified"):
         observe_moving(ref)
+
+
+@pytest.fixture(scope="module")
+def checked(lab: Lab, pins: PinSet) -> Callable[..., dict[str, tuple[Status, str]]]:
+    """Judges what the collector finds in an honest image that a shell line has made a hard place before."""
+    lab.build({"survives": ""})
+    target = pins.targets["serving/plain"]
+    request = make_request(target, seconds=60, load_seconds=30)
+    collector = [request["python"], "-X", "utf8", "-I", "-S", "-c", collector_source(), "collect", "MARK"]
+
+    def one(*options: str, first: str = ":") -> dict[str, tuple[Status, str]]:
+        argv = ["docker", "run", "--rm", "--network", "none", *options, "--entrypoint", "sh", lab.ref("survives")]
+        done = run([*argv, "-c", f'{first}; exec "$@"', "sh", *collector, json.dumps(request)], timeout=120)
+        assert done.stderr == ""
+        document = {**json.loads(done.stdout.split("MARK")[1]), "request": request}
+        return {each.name: (each.status, each.found) for each in verify(target, pins, read(document)).checks}
+
+    return one
+
+
+FULL = "for folder in /tmp /var/tmp /root; do cat /dev/zero >$folder/filler 2>/dev/null; done"
+TINY = [part for folder in ("/tmp", "/var/tmp", "/root") for part in ("--tmpfs", f"{folder}:size=16k")]
+
+
+@pytest.mark.parametrize(
+    ("options", "first"),
+    [
+        (TINY, ":"),
+        (TINY, FULL),
+        (["--read-only", *TINY], FULL),
+        (["--tmpfs", "/srv"], "cd /srv && seq 20000 | xargs touch && cd /"),
+        (["--tmpfs", "/srv"], "cd /srv && seq -f %g/librccl.so.d 400 | xargs mkdir -p && cd /"),
+    ],
+    ids=["tiny /tmp", "full /tmp", "no byte left anywhere", "20,000 files", "folders named as libraries"],
+)
+def test_the_collector_survives(
+    options: list[str], first: str, checked: Callable[..., dict[str, tuple[Status, str]]]
+) -> None:
+    usual = checked()
+    assert usual["rccl version"] == (Status.PASSED, "2.32.3")
+    assert checked(*options, first=first) == usual
