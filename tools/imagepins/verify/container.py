@@ -169,18 +169,23 @@ def _no_log() -> Any:
 
 
 def _between(output: Iterator[tuple[bytes | None, bytes | None]], mark: str) -> Output:
-    """Read until the second marker, the end, or the limit."""
-    seen, noise, needle, size = bytearray(), bytearray(), mark.encode(), 0
+    """Read until the second marker, the end, or the limit. Each byte is looked at once, however it comes."""
+    seen, noise, needle, size, is_open = bytearray(), bytearray(), mark.encode(), 0, False
     for out, err in output:
         size += len(out or b"") + len(err or b"")
+        fresh = max(0, len(seen) - len(needle) + 1)
         seen += out or b""
-        begin = seen.find(needle)
-        if begin < 0:
+        at = seen.find(needle, fresh)
+        if not is_open and at >= 0:
+            is_open = True
+            del seen[: at + len(needle)]
+            at = seen.find(needle)
+        if is_open and at >= 0:
+            return Output(seen[:at].decode(errors="replace"), "")
+        if not is_open:
             noise += (err or b"") + (out or b"")
             del noise[:-TAIL]
             del seen[: -len(needle)]
-        elif out and needle in seen[begin + len(needle) :]:
-            return Output(seen[begin + len(needle) :].partition(needle)[0].decode(errors="replace"), "")
         if size > OUTPUT_LIMIT:
             return Output("", "", is_endless=True)
     return Output("", noise.decode(errors="replace").strip())
