@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from imagepins.bump.facts import patch_notes
-from imagepins.bump.lookup import GitRequest, look_up_repository
+from imagepins.bump.lookup import GitRequest, look_up_repository, with_repository
 from imagepins.bump.move import Options
 from imagepins.bump.status import Status, failed, start
 from imagepins.errors import ImagePinsError, NetworkError
-from imagepins.gitrepo.cache import Repository, absent, commits_of
+from imagepins.gitrepo.cache import Damaged, Repository, absent, commits_of
 from imagepins.gitrepo.history import Relation, relate
 from imagepins.gitrepo.pulls import PullState, pull_state
 from imagepins.gitrepo.resolve import fetch_known, short_name
@@ -19,10 +19,18 @@ from imagepins.process import ProcessFailed
 
 def git_statuses(url: str, requests: list[GitRequest], options: Options) -> list[Status]:
     """The status of the pins that come from ``url``."""
-    found = look_up_repository(url, {ref for request in requests for ref in request.tracked}, options)
+    refs = {ref for request in requests for ref in request.tracked}
+    found = look_up_repository(url, refs, options)
     if isinstance(found, ImagePinsError):
         return [failed(start(request.pin), found) for request in requests]
-    return [_git_status(request, found, options) for request in requests]
+
+    def status(request: GitRequest) -> Status:
+        try:
+            return with_repository(found, refs, options, lambda each: _git_status(request, each, options))
+        except ImagePinsError as error:
+            return failed(start(request.pin), error)
+
+    return [status(request) for request in requests]
 
 
 def _git_status(request: GitRequest, repository: Repository, options: Options) -> Status:
@@ -35,6 +43,8 @@ def _git_status(request: GitRequest, repository: Repository, options: Options) -
         return replace(status, latest=next(filter(None, known.values()), None), attention=("not known yet",))
     try:
         return _compared(status, request, repository, options)
+    except Damaged:
+        raise
     except ProcessFailed:
         # Asking whether the commit is there would cost a process for each pin; nearly always it is.
         if fetch_known(repository, current):

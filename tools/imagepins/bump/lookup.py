@@ -1,16 +1,19 @@
 """Pins + refs → their repositories, with everything that is going to be read fetched: one look-up per repository."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from imagepins.bump.move import Options, Unreadable
 from imagepins.bump.seen import note_seen
 from imagepins.errors import ImagePinsError, RefError
-from imagepins.gitrepo.cache import Repository, fetch_refs, open_repository
+from imagepins.gitrepo.cache import Damaged, Repository, fetch_refs, open_repository
 from imagepins.gitrepo.resolve import pull_refs, refs_asked
 from imagepins.gitrepo.wanted import Wanted, parse_wanted
 from imagepins.parallel import parallel
 from imagepins.pins.model import GitPin
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -84,3 +87,16 @@ def look_up_repository(url: str, refs: Iterable[str], options: Options) -> Repos
     except ImagePinsError as error:
         return error
     return repository
+
+
+def with_repository(
+    repository: Repository, refs: Iterable[str], options: Options, use: Callable[[Repository], Found]
+) -> Found:
+    """What ``use`` finds in a repository; asked again, with a new cache, where the cache turns out to be damaged."""
+    try:
+        return use(repository)
+    except Damaged as damage:
+        anew = look_up_repository(repository.url, refs, options)
+        if isinstance(anew, ImagePinsError):
+            raise anew from damage
+        return use(anew)

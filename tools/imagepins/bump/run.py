@@ -8,7 +8,7 @@ from imagepins.bump.aliases import alias_refusal
 from imagepins.bump.compose import Proposal, compose
 from imagepins.bump.frozen import with_old_tag
 from imagepins.bump.gitpin import propose_git
-from imagepins.bump.lookup import GitRequest, git_request, repositories
+from imagepins.bump.lookup import GitRequest, git_request, repositories, with_repository
 from imagepins.bump.move import Move, Options, Side, Stays, Unreadable, known_id
 from imagepins.bump.move import Request as Request
 from imagepins.bump.others import propose_other
@@ -141,7 +141,7 @@ def _propose(
     repository = known[request.pin.git]
     if isinstance(repository, ImagePinsError):
         raise repository
-    return propose_git(request, repository, options)
+    return with_repository(repository, request.asked, options, lambda found: propose_git(request, found, options))
 
 
 def _differs(before: Pin, now: Pin) -> bool:

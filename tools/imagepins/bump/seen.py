@@ -58,7 +58,7 @@ def _file(repository: Repository) -> Path:
 
 def _lines(path: Path) -> list[tuple[str, int]]:
     try:
-        rows = [line.split() for line in path.read_text().splitlines()]
+        rows = [line.split() for line in path.read_text(errors="replace").splitlines()]
     except OSError:
         return []
-    return [(row[0], int(row[1])) for row in rows if len(row) == 2 and row[1].isdigit()]
+    return [(row[0], int(row[1])) for row in rows if len(row) == 2 and len(row[0]) == 40 and row[1].isdecimal()]

@@ -47,7 +47,7 @@ def start(pin: Pin, *, unknown: tuple[str, ...] = ()) -> Status:
 
 def failed(status: Status, error: ImagePinsError) -> Status:
     """``status`` where looking up ended with ``error``: no answer leaves it unknown, all else needs a person."""
-    if isinstance(error, NetworkError):
+    if error.exit_code == NetworkError.exit_code:
         return replace(status, unknown=(*status.unknown, str(error)))
     return replace(status, attention=(*status.attention, str(error)))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from imagepins.errors import NetworkError, RefError
 from imagepins.gitrepo.command import FETCH_SECONDS, git, git_remote, last_words
-from imagepins.gitrepo.store import PARTIAL, empty, is_damaged, locked, remove_left_locks, tidy, write_note
+from imagepins.gitrepo.store import PARTIAL, empty, is_damaged, is_rotten, locked, remove_left_locks, tidy, write_note
 from imagepins.gitrepo.store import Repository as Repository
 from imagepins.gitrepo.store import cache_root as cache_root
 from imagepins.gitrepo.store import open_repository as open_repository
@@ -28,6 +28,10 @@ class Unreadable(ProcessFailed):
     """The cache does not hold what is asked of it, or is damaged."""
 
     exit_code = NetworkError.exit_code
+
+
+class Damaged(Unreadable):
+    """Files of the cache are not what git wrote. Opened again, it is made anew."""
 
 
 def absent(repository: Repository, what: str) -> RefError | NetworkError:
@@ -66,7 +70,7 @@ def default_branch(repository: Repository) -> tuple[str | None, str | None]:
     Only a clone asks for HEAD alone: ls-remote would have every ref sent.
     """
     noted = repository.path / "default-branch"
-    before = noted.read_text().strip() if noted.exists() else None
+    before = noted.read_text(errors="replace").strip() if noted.exists() else None
     if repository.is_offline:
         return before, before
     with tempfile.TemporaryDirectory(dir=repository.path) as folder:
@@ -102,8 +106,11 @@ def filter_option(repository: Repository) -> str:
 
 def chosen_filter(repository: Repository) -> str:
     """The filter of this cache, '' for none."""
-    noted = repository.path / "filter"
-    return noted.read_text().strip() if noted.exists() else COMMITS_ONLY
+    try:
+        noted = (repository.path / "filter").read_text(errors="replace").strip()
+    except FileNotFoundError:
+        return COMMITS_ONLY
+    return noted if noted in ("", "blob:none") else COMMITS_ONLY
 
 
 def choose_filter(repository: Repository, chosen: str) -> None:
@@ -117,7 +124,8 @@ def read(repository: Repository, *arguments: str, stdin: str | None = None, chec
         return git([repository.here, *arguments], cwd=repository.path, stdin=stdin, check=check).stdout
     except ProcessFailed as error:
         hint = f"{error.output.strip()}\nif that stays, remove the cache of {repository.url}: {repository.path}"
-        raise Unreadable(["git", *arguments], error.reason, code=error.code, output=hint) from error
+        kind = Damaged if not repository.is_offline and is_rotten(repository, error.output) else Unreadable
+        raise kind(["git", *arguments], error.reason, code=error.code, output=hint) from error
 
 
 def commits_of(repository: Repository, expressions: Iterable[str]) -> dict[str, str | None]:

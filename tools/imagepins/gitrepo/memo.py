@@ -9,14 +9,17 @@ from imagepins.gitrepo.store import Repository, write_note
 
 LIMIT = 5000
 """Answers kept; beyond, all are thrown away, since most are about commits of long ago."""
+_END = "."
+"""Behind the last word: a file that was cut off, as when a machine loses its power, is no answer."""
 
 
 def recall(repository: Repository, *question: str) -> list[str] | None:
     """The words of an answer given before, or None."""
     try:
-        return _place(repository, question).read_text().split()
-    except OSError:
+        *words, end = _place(repository, question).read_text(errors="replace").split()
+    except (OSError, ValueError):
         return None
+    return words if end == _END else None
 
 
 def remember(repository: Repository, answer: list[str], *question: str) -> None:
@@ -27,7 +30,7 @@ def remember(repository: Repository, answer: list[str], *question: str) -> None:
         if len(list(place.parent.iterdir())) > LIMIT:
             shutil.rmtree(place.parent)
             place.parent.mkdir()
-        write_note(place, " ".join(answer))
+        write_note(place, " ".join([*answer, _END]))
 
 
 def _place(repository: Repository, question: tuple[str, ...]) -> Path:

@@ -28,6 +28,10 @@ _DAMAGE = re.compile(
     r"|not a git repository|bad config|unable to resolve reference|index file|unknown object type|inflate",
     re.IGNORECASE,
 )
+_ROT = re.compile(
+    r"inflate|is corrupt|packfile .* (cannot|not)|(sha1|hash|checksum) mismatch|garbage at end|unknown object type",
+    re.IGNORECASE,
+)
 
 
 def to_stderr(message: str) -> None:
@@ -144,10 +148,18 @@ def _is_sound(path: Path) -> bool:
 
 def is_damaged(repository: Repository, reason: str) -> bool:
     """Whether what git says for ``reason`` speaks of the cache, which then is marked for ``empty``."""
-    if reason.startswith("remote:") or not _DAMAGE.search(reason):
-        return False
-    (repository.path / "imagepins").unlink(missing_ok=True)
-    return True
+    return not reason.startswith("remote:") and _is_marked(repository, _DAMAGE.search(reason))
+
+
+def is_rotten(repository: Repository, output: str) -> bool:
+    """Whether git met bytes that it never wrote, and not only something missing; the cache then is marked as well."""
+    return _is_marked(repository, _ROT.search(output))
+
+
+def _is_marked(repository: Repository, found: re.Match[str] | None) -> bool:
+    if found:
+        (repository.path / "imagepins").unlink(missing_ok=True)
+    return found is not None
 
 
 def tidy(repository: Repository) -> None:
