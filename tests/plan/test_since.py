@@ -44,6 +44,25 @@ def test_links_out_of_the_tree_are_no_obstacle_and_count_by_where_they_lead(proj
     assert hashes_at(project.root, "pins.yaml", "HEAD") == project.hashes()
 
 
+def test_a_hook_of_another_repository_misleads_nobody(project: "Project", monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(project, "one")
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        monkeypatch.setenv(name, "/nowhere")
+    assert hashes_at(project.root, "pins.yaml", "HEAD") == project.hashes()
+
+
+def test_blobs_that_a_partial_clone_lacks_are_fetched(project: "Project") -> None:
+    commit(project, "one")
+    subprocess.run(["git", "config", "uploadpack.allowFilter", "true"], cwd=project.root, check=True)
+    before = project.hashes()
+    project.write("low.j2", "FROM scratch\n")
+    commit(project, "two")
+    clone = project.root.parent / "clone"
+    argv = ["git", "clone", "-q", "--filter=blob:none", f"file://{project.root}", str(clone)]
+    subprocess.run(argv, check=True, capture_output=True)
+    assert hashes_at(clone, "pins.yaml", "HEAD^") == before
+
+
 def test_an_edit_moves_what_it_concerns_and_nothing_else(project: "Project") -> None:
     commit(project, "one")
     project.write("high.j2", "FROM low:v\nRUN echo other\n")

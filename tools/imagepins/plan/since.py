@@ -32,26 +32,13 @@ def hashes_at(root: Path, pins_name: str, revision: str) -> dict[str, str] | Non
 
 
 def _commit(root: Path, revision: str) -> str:
+    argv = ["git", "-C", str(root), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
     try:
-        argv = [
-            "git",
-            "-C",
-            str(root),
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            f"{revision}^{{commit}}",
-        ]
         return run(argv, env=own_environment(), timeout=20).stdout.strip()
     except ProcessFailed as error:
-        said = error.output.strip().splitlines()[:1]
         # With --quiet git is silent about a commit it does not know, and nothing else.
-        reason = (
-            said[0]
-            if said
-            else f"git knows no such commit in {root}; a shallow clone lacks older commits (fetch-depth: 0)"
-        )
+        unknown = f"git knows no such commit in {root}; a shallow clone lacks older commits (fetch-depth: 0)"
+        reason = next(iter(error.output.strip().splitlines()), unknown)
         raise RefError(f"--since {revision}: {reason}") from None
 
 
