@@ -138,7 +138,7 @@ def test_interrupted_run_leaves_nothing(work: Path, fake: Fake, number: int) -> 
     assert list(work.iterdir())
     process.send_signal(number)
     out, err = process.communicate(timeout=20)
-    assert (process.returncode, out) == (130, "")
+    assert (process.returncode, json.loads(out)) == (130, {"error": "interrupted", "exit_code": 130})
     assert err.endswith("interrupted\n")
     assert list(work.iterdir()) == []
     assert run(["pgrep", "-f", rf"sleep {mark}\.[12]"], check=False).stdout == ""
@@ -231,7 +231,7 @@ def test_base_without_an_engine_is_the_engines_error(tmp_path: Path, monkeypatch
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     process = command("debian:trixie-slim")
     out, err = process.communicate(timeout=20)
-    assert (process.returncode, out) == (6, "")
+    assert (process.returncode, json.loads(out)["exit_code"]) == (6, 6)
     assert err.startswith("engine: No engine listens at unix://")
 
 

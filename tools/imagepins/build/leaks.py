@@ -14,8 +14,8 @@ from imagepins.errors import BuildFailed
 
 _WORDS = r"TOKEN|PASSWORD|PASSWD|SECRET|CREDENTIALS?|APIKEY|(?:API|PRIVATE|SECRET|ACCESS)_KEY"
 _NAME = re.compile(rf"(?:^|_)(?:{_WORDS})(?:$|_)", re.IGNORECASE)
-MIN_CHARACTERS = 8
-"""A shorter value, such as ``true``, stands in too many texts by chance."""
+MIN_CHARACTERS = 12
+"""A shorter value, such as a word, stands in too many texts by chance."""
 
 
 def refuse_leaks(target: str, texts: Mapping[str, str], secrets: Mapping[str, Path]) -> None:
