@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import signal
 import socket
@@ -209,7 +210,7 @@ def test_keep_going_builds_the_rest_and_shows_all_in_a_table(project: "Project")
     summary = (project.root / "summary.md").read_text()
     for text in (ran.err, summary):
         assert all(project.name(name) in text for name in ("good", "bad", "child"))
-    assert "| target | state |" in summary
+    assert re.search(r"\| target +\| state +\|", summary)
 
 
 def test_json_tells_state_reference_time_and_cause(pair: "Project") -> None:
