@@ -139,3 +139,16 @@ def test_time_limit_is_not_taken_for_a_file_that_cannot_be_read(
 
     (tmp_path / "endless").unlink()
     assert document["errors"] == ["TimeLimit: the collector's time is over"]
+
+
+def test_files_whose_content_was_not_compared_are_noted() -> None:
+    package = {"name": "k", "version": "1", "unchecked": ["/a.so", "/b.so"]}
+    wheel = {"path": "/s/torch-2.12.0.dist-info", "name": "torch", "version": "2.12.0", "unchecked": ["/c.so"]}
+    pins = loads(PINS)
+
+    report = verify(pins.targets["a/b"], pins, read(whole(packages=[package], distributions=[wheel])))
+
+    assert report.notes == (
+        "k: of /a.so and 1 more the content was not compared",
+        "torch: of /c.so the content was not compared",
+    )

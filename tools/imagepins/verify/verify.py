@@ -100,4 +100,5 @@ def _notes(observed: Observed) -> Iterable[str]:
     unchecked = [(each.name, each.unchecked) for each in observed.packages if each.unchecked]
     unchecked += [(each.name, each.unchecked) for each in observed.distributions if each.unchecked]
     for name, files in unchecked:
-        yield f"{name}: the content of {len(files)} files was not compared, for example of {files[0]}"
+        others = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        yield f"{name}: of {files[0]}{others} the content was not compared"
