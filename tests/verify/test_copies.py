@@ -1,6 +1,7 @@
 """Which files the collector takes for one build, and whose functions a process really has."""
 
 import shutil
+import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,9 @@ from typing import Any
 import pytest
 
 from imagepins.verify.observed import Library
+
+HEADER = (("<Q", 40), ("<H", 58), ("<H", 60))
+"""Where an object tells the place of its table of sections, and their size and number."""
 
 OTHER = '-DREFERENCE="HEAD:7da4302"'
 
@@ -86,3 +90,18 @@ def test_file_that_only_its_soname_gives_away_is_a_copy(
     assert [each["path"] for each in document["loads"][0]["mapped"]] == [str(other)]
     refs = {each["path"]: each["literals"]["ref"] for each in document["libraries"]}
     assert refs == {str(pinned): ["HEAD:1c0ab42"], str(other): ["HEAD:7da4302"]}
+
+
+def test_section_that_claims_to_be_endless_ends_with_its_file(
+    identities: Callable[[], set[object]], tmp_path: Path, library: Callable[..., Path]
+) -> None:
+    for tree in ("a", "b"):
+        path = library(tmp_path / f"{tree}/librccl.so.1", "-Wl,--build-id=0x12", f"-Wl,-rpath,/opt/{tree}")
+        with path.open("r+b") as file:
+            sections, size, count = (struct.unpack_from(form, path.read_bytes(), at) for form, at in HEADER)
+            for index in range(1, count[0]):
+                # Its size, in the table of sections.
+                file.seek(sections[0] + index * size[0] + 32)
+                file.write((1 << 60).to_bytes(8, "little"))
+
+    assert len(identities()) <= 2

@@ -58,8 +58,9 @@ def _content(path: str) -> str:
             kept = sorted(row for row in elf.sections if not REWRITTEN.match(row[0]))
             state = hashlib.sha256(repr([(name, size) for name, _, size, _ in kept]).encode())
             for _, offset, size, _ in kept:
-                for place in range(offset, offset + size, 1 << 20):
-                    state.update(elf.data[place : min(place + (1 << 20), offset + size)])
+                end = min(offset + size, len(elf.data))
+                for place in range(offset, end, 1 << 20):
+                    state.update(elf.data[place : min(place + (1 << 20), end)])
     except NotAnObject:
         return ""
     return state.hexdigest() if kept else ""
