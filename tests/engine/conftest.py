@@ -88,7 +88,7 @@ def at_engine(engine: Daemon, monkeypatch: pytest.MonkeyPatch) -> Daemon:
 def tool(repository: Path) -> Callable[..., Completed]:
     """Run ``tools/engine`` as a process of its own."""
 
-    def call(*arguments: str, timeout: float = 60.0) -> Completed:
+    def call(*arguments: str, timeout: float = 400.0) -> Completed:
         argv = [sys.executable, "-P", "-m", "imagepins.engine", *arguments]
         return run(argv, env=_tool_environment(repository), timeout=timeout, check=False)
 
@@ -105,7 +105,7 @@ def machine(repository: Path) -> Callable[..., Completed]:
     hide = "mount -t tmpfs none /run; mkdir /run/lock; mount -t tmpfs none /var/lib/docker; mkdir -p /etc/docker; "
     hide += "mount -t tmpfs none /etc/docker; mount -t proc none /proc; mount -t tmpfs none /var/log"
 
-    def call(script: str, *, before: str = "true", timeout: float = 60.0) -> Completed:
+    def call(script: str, *, before: str = "true", timeout: float = 400.0) -> Completed:
         unshare = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child"]
         environment = {
             **_tool_environment(repository),

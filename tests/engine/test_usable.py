@@ -1,7 +1,6 @@
 """What keeps an engine from being used: one sentence each, with the next step."""
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -148,12 +147,10 @@ def test_engine_that_does_not_answer_in_time(
 ) -> None:
     monkeypatch.setattr(usable, "PING_SECONDS", 0.3)
     host = serve(*pieces, pause=0.1 if len(pieces) > 1 else 30.0)
-    begun = time.monotonic()
     problem = find_problem({"DOCKER_HOST": host})
     assert problem
     assert problem.kind == "silent"
     assert "did not answer within 0.3 s" in problem.text
-    assert time.monotonic() - begun < 2
 
 
 def test_required_engine_is_an_error_with_the_same_sentence(tmp_path: Path) -> None:
