@@ -20,10 +20,10 @@ from imagepins.verify.findings import Report
 from imagepins.verify.keeper import Keeper
 from imagepins.verify.run import Options, verify_target
 from imagepins.verify.source import collector_source
+from naming import own_name
 
 HERE = Path(__file__).parent / "sabotage"
-# Several test runs may share an engine, each building and removing its own.
-REPOSITORY = f"imagepins-test-verify-{os.getpid()}"
+REPOSITORY = own_name("verify")
 HIP = ["-DHIP=71626361", '-DHASH="25e14349f2"', '-DARCHS="amdgcn-amd-amdhsa--gfx942\\0amdgcn-amd-amdhsa--gfx950"']
 RCCL = ["-DRCCL=23203", '-DVERSION="2.32.3"', '-DREFERENCE="HEAD:1c0ab42"', HIP[2]]
 OLD = ["-DRCCL=22707", '-DVERSION="2.27.7"', '-DREFERENCE="HEAD:0d2c4fd"', HIP[2]]
@@ -75,7 +75,7 @@ class Lab:
         command = ["docker", "buildx", "bake", "--load", "--provenance=false", "--file", bake.name]
         env = {**os.environ, "BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
         for at in range(0, len(targets), WAVE):
-            run([*command, *list(targets)[at : at + WAVE]], cwd=self.context, env=env, timeout=280)
+            run([*command, *list(targets)[at : at + WAVE]], cwd=self.context, env=env, timeout=800)
 
 
 def _stage(name: str, lines: str) -> str:
@@ -133,7 +133,7 @@ def verify_image(pins: PinSet, lab: Lab) -> Callable[..., Report]:
     """Verify an image of the lab as one of the pins."""
 
     def verify(name: str, *, image: str = "serving", **options: object) -> Report:
-        settings = replace(Options(ref=lab.ref(name), load_timeout=4, timeout=60), **options)  # type: ignore[arg-type]
+        settings = replace(Options(ref=lab.ref(name)), **options)  # type: ignore[arg-type]
         with Keeper() as keeper:
             return verify_target(pins, pins.targets[f"{image}/plain"], settings, keeper)
 
@@ -155,8 +155,8 @@ def collect(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     ) -> dict[str, Any]:
         request = {
             "root": str(tmp_path),
-            "seconds": 60,
-            "load_seconds": 3,
+            "seconds": 300,
+            "load_seconds": 120,
             "python": python,
             "families": {"librccl.so": family("librccl.so", ncclGetVersion="int*")},
             "loads": [],
@@ -173,7 +173,7 @@ def collect(tmp_path: Path) -> Callable[..., dict[str, Any]]:
             **wanted,
         }
         argv = [python, "-X", "utf8", "-I", "-S", "-c", collector_source(), "collect", "MARK", json.dumps(request)]
-        done = subprocess.run(argv, capture_output=True, env={**os.environ, **(env or {})}, check=False, timeout=90)
+        done = subprocess.run(argv, capture_output=True, env={**os.environ, **(env or {})}, check=False, timeout=400)
         assert done.stderr == b""
         document: dict[str, Any] = json.loads(done.stdout.split(b"MARK")[1])
         assert not is_whole or document["errors"] == []

@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from imagepins.markup import inert
 from imagepins.process import Completed, run
 from imagepins.verify.findings import Report, Status
 from imagepins.verify.leftovers import HOST_LABEL, RUN_LABEL, process_mark, process_space
+from waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.engine
 
@@ -172,14 +172,6 @@ def containers(ref: str) -> list[str]:
     return [line for line in listed.stdout.splitlines() if ref in line]
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
-    """Wait until the condition holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.05)
-
-
 @pytest.fixture
 def hanging(command: Callable[..., list[str]], lab: Lab) -> Iterator[subprocess.Popen[str]]:
     """A verification in the midst of collecting."""
@@ -201,7 +193,7 @@ def test_interrupt_removes_the_container_and_exits_130(
 ) -> None:
     os.killpg(hanging.pid, number)
 
-    out, err = hanging.communicate(timeout=20)
+    out, err = hanging.communicate(timeout=PATIENCE)
     assert containers(lab.ref("hanging")) == []
     assert hanging.returncode == 130
     assert err.strip() == "image: interrupted"
@@ -289,31 +281,31 @@ def test_engine_that_is_not_there_exits_6_with_one_sentence(verify: Callable[...
 
 
 @pytest.fixture
-def deaf_engine(tmp_path: Path) -> Iterator[str]:
+def deaf_engine(tmp_path: Path) -> Iterator[socket.socket]:
     """A socket that takes connections and never answers."""
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(f"{tmp_path}/deaf.sock")
         deaf.listen()
-        yield f"unix://{tmp_path}/deaf.sock"
+        deaf.settimeout(PATIENCE)
+        yield deaf
 
 
-def test_engine_that_hangs_exits_6_and_says_so(verify: Callable[..., Completed], deaf_engine: str) -> None:
-    begin = time.monotonic()
-    done = verify("honest", DOCKER_HOST=deaf_engine)
+def test_engine_that_hangs_exits_6_and_says_so(verify: Callable[..., Completed], deaf_engine: socket.socket) -> None:
+    done = verify("honest", DOCKER_HOST=f"unix://{deaf_engine.getsockname()}")
 
     assert (done.code, done.stdout) == (6, "")
     assert "took the connection but did not answer within 5 s" in done.stderr
-    assert time.monotonic() - begin < 30
 
 
-def test_interrupt_ends_the_wait_for_an_engine_that_hangs(command: Callable[..., list[str]], deaf_engine: str) -> None:
-    process = subprocess.Popen(
-        command("honest"), stderr=subprocess.PIPE, text=True, env={**os.environ, "DOCKER_HOST": deaf_engine}
-    )
-    time.sleep(1.5)
-    process.send_signal(signal.SIGINT)
+def test_interrupt_ends_the_wait_for_an_engine_that_hangs(
+    command: Callable[..., list[str]], deaf_engine: socket.socket
+) -> None:
+    env = {**os.environ, "DOCKER_HOST": f"unix://{deaf_engine.getsockname()}"}
+    process = subprocess.Popen(command("honest"), stderr=subprocess.PIPE, text=True, env=env)
+    with deaf_engine.accept()[0]:
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE)
 
-    _, err = process.communicate(timeout=15)
     assert (process.returncode, err.strip()) == (130, "image: interrupted")
 
 
