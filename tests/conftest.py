@@ -18,6 +18,7 @@ from copying import Copy, copy_repository
 from imagepins.engine.daemon import Daemon, process_in, start_daemon
 from imagepins.engine.endpoint import config_dir, find_endpoint
 from imagepins.process import run
+from waiting import PATIENCE
 
 Start = Callable[..., Daemon]
 REPOSITORY = Path(__file__).parents[1]
@@ -245,7 +246,7 @@ def _daemon_in(home: Path, *options: str) -> Daemon:
 
 def _stop(daemons: list[Daemon]) -> None:
     """End engines and their containerds, however the tests left them."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     for program in ("dockerd", "containerd"):
         pidfiles = [each.pidfile if program == "dockerd" else each.containerd_pidfile for each in daemons]
         for pid in filter(None, (process_in(pidfile, program) for pidfile in pidfiles)):

@@ -260,14 +260,14 @@ def test_readers_keep_writers_out(pins: Path) -> None:
 
 def test_lock_of_a_killed_run_is_free(pins: Path) -> None:
     code = "import sys,time; from pathlib import Path; from imagepins.files import exclusive\n"
-    code += "with exclusive(Path(sys.argv[1])): print('locked', flush=True); time.sleep(60)"
+    code += "with exclusive(Path(sys.argv[1])): print('locked', flush=True); time.sleep(100000)"
     with subprocess.Popen(
         [sys.executable, "-c", code, str(pins)], env={"PYTHONPATH": str(TOOLS)}, stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"locked\n"
         holder.kill()
-    with exclusive(pins, timeout=5):
+    with exclusive(pins, timeout=120):
         pass
 
 
@@ -285,7 +285,7 @@ for _ in range(20):
         subprocess.Popen([sys.executable, "-c", code, str(pins), name], env={"PYTHONPATH": str(TOOLS)})
         for name in ("one", "two")
     ]
-    assert [each.wait(60) for each in running] == [0, 0]
+    assert [each.wait(120) for each in running] == [0, 0]
     lines = pins.read_text().splitlines()
     assert (lines.count("one"), lines.count("two")) == (20, 20)
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +14,9 @@ import pytest
 from imagepins.cli import run_command
 from imagepins.errors import RefError
 from imagepins.parallel import both, parallel
+from waiting import is_running, pids_in, wait_for
 
 TOOLS = Path(__file__).parents[1] / "tools"
-PATIENCE = 30.0
 PROJECT = """\
 schema: 1
 pins:
@@ -76,11 +75,11 @@ def test_two_functions_give_their_own_results() -> None:
 )
 def test_interrupt_ends_children_that_hang_in_threads(tmp_path: Path, hangs_at: str, args: tuple[str, ...]) -> None:
     with _hanging(tmp_path, hangs_at, *args) as process:
-        pid = _first_pid(tmp_path / "pids")
+        wait_for(lambda: pids_in(tmp_path / "pids"), what="the client that hangs")
         process.send_signal(signal.SIGINT)
         # The client ignores SIGTERM, and is killed some seconds later; without that it would take a minute and more.
-        assert process.wait(PATIENCE) == 130
-    assert all(not _runs(each) for each in [pid, *(tmp_path / "pids").read_text().split()])
+        assert process.wait(50) == 130
+    wait_for(lambda: not any(map(is_running, pids_in(tmp_path / "pids"))), what="the end of the client")
 
 
 @contextmanager
@@ -110,20 +109,3 @@ def _hanging(root: Path, hangs_at: str, *args: str) -> Iterator["subprocess.Pope
             yield process
         finally:
             process.kill()
-
-
-def _first_pid(file: Path) -> str:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if file.exists() and (pids := file.read_text().split()):
-            return pids[0]
-        time.sleep(0.05)
-    raise AssertionError("nothing hangs")
-
-
-def _runs(pid: str) -> bool:
-    """Whether the process runs; one that ended and that nobody has asked for yet does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -99,7 +99,7 @@ def test_named_links_are_built_with_what_they_lead_to(project: "Project") -> Non
 
 def test_a_builder_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = tmp_path / "docker"
-    fake.write_text("#!/bin/sh\nexec sleep 60\n")
+    fake.write_text("#!/bin/sh\nexec sleep 100000\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(builder, "CHECK_SECONDS", 0.3)

@@ -168,7 +168,7 @@ def test_layers_are_kept_in_and_taken_from_a_cache_that_may_fail(single: "Projec
 def test_a_cache_is_left_as_it_is_where_that_is_asked_for(single: "Project", registry: str, said: str) -> None:
     single.env |= {"IMAGEPINS_CACHE": f"{registry}/kept-{said}", "IMAGEPINS_CACHE_READ_ONLY": said}
     assert push(single, registry)["app"]["state"] == "built"
-    with urlopen(f"http://{registry}/v2/_catalog", timeout=10) as answer:
+    with urlopen(f"http://{registry}/v2/_catalog", timeout=120) as answer:
         repositories = json.load(answer)["repositories"]
     assert (f"kept-{said}/{single.prefix}-app" in repositories) is (said == "0")
 

@@ -52,7 +52,7 @@ def test_signal_ends_a_command_with_130_after_its_cleanup(tmp_path: Path, number
         "from imagepins.cli import run_command\n"
         "def wait():\n"
         "    try:\n"
-        "        print('ready', flush=True); time.sleep(60)\n"
+        "        print('ready', flush=True); time.sleep(100000)\n"
         "    finally:\n"
         f"        open({str(tmp_path / 'cleaned')!r}, 'w')\n"
         "sys.exit(run_command(click.Command('c', callback=wait), [], name='tool'))\n"
@@ -63,7 +63,7 @@ def test_signal_ends_a_command_with_130_after_its_cleanup(tmp_path: Path, number
     assert process.stdout
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
-    _, stderr = process.communicate(timeout=30)
+    _, stderr = process.communicate(timeout=120)
     assert (process.returncode, stderr.lstrip()) == (130, "tool: interrupted\n")
     assert (tmp_path / "cleaned").exists()
 
@@ -72,7 +72,7 @@ def test_signal_ends_a_command_with_130_after_its_cleanup(tmp_path: Path, number
 def test_interrupt_while_a_command_loads_ends_it_with_130_and_no_traceback(
     repository: Path, command: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "click.py").write_text("import time\nprint('ready', flush=True)\ntime.sleep(60)\n")
+    (tmp_path / "click.py").write_text("import time\nprint('ready', flush=True)\ntime.sleep(100000)\n")
     process = subprocess.Popen(
         [repository / "tools" / command, "--help"],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
@@ -83,7 +83,7 @@ def test_interrupt_while_a_command_loads_ends_it_with_130_and_no_traceback(
     assert process.stdout
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=30)
+    _, stderr = process.communicate(timeout=120)
     assert (process.returncode, stderr) == (130, f"{command}: interrupted\n")
 
 

@@ -18,7 +18,7 @@ images:
 
 def image(repository: Path, *argv: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [repository / "tools/image", *argv], cwd=cwd, capture_output=True, text=True, check=False, timeout=60
+        [repository / "tools/image", *argv], cwd=cwd, capture_output=True, text=True, check=False, timeout=300
     )
 
 

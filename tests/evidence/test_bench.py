@@ -52,7 +52,7 @@ Measure = Callable[..., Path]
 def standin() -> Iterator[str]:
     """The image with the stand-in server and client."""
     context = Path(__file__).parent / "standin"
-    run(["docker", "buildx", "build", "--load", "--quiet", "--tag", REF, str(context)], timeout=120)
+    run(["docker", "buildx", "build", "--load", "--quiet", "--tag", REF, str(context)], timeout=400)
     yield REF
     run(["docker", "rmi", "--force", REF], check=False)
 

@@ -169,7 +169,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     refs = (f"{REPOSITORY}:base", f"{REPOSITORY}:other")
     for ref, text in zip(refs, (base, other), strict=True):
         (folder / "Dockerfile").write_text(text)
-        run(["docker", "buildx", "build", "--load", "--quiet", "--tag", ref, str(folder)], timeout=120)
+        run(["docker", "buildx", "build", "--load", "--quiet", "--tag", ref, str(folder)], timeout=400)
     return refs
 
 
@@ -253,7 +253,7 @@ def test_an_interpreter_that_prints_something_else_is_told(diff: Run, tmp_path: 
     ref = f"{REPOSITORY}:odd"
     (tmp_path / "python3").write_text("#!/bin/sh\necho hello\n")
     (tmp_path / "Dockerfile").write_text("FROM debian:trixie-slim\nCOPY --chmod=755 python3 /usr/bin/python3\n")
-    run(["docker", "buildx", "build", "--load", "--quiet", "--tag", ref, str(tmp_path)], timeout=120)
+    run(["docker", "buildx", "build", "--load", "--quiet", "--tag", ref, str(tmp_path)], timeout=400)
     assert "printed something else than what it was asked for" in diff(ref, ref)[1]
 
 
@@ -268,7 +268,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_an_image_of_a_registry_is_compared_without_a_pull(diff: Run, images: tuple[str, str], registry: str) -> None:
     ref = f"{registry}/diff/other:1"
     run(["docker", "tag", images[1], ref])
-    run(["docker", "push", "--quiet", ref], timeout=120)
+    run(["docker", "push", "--quiet", ref], timeout=400)
     run(["docker", "rmi", ref])
     code, out, _ = diff(images[0], ref)
     assert code == 0
@@ -295,7 +295,7 @@ def test_real_images_are_compared_by_what_they_hold(
         "ENV MODE=other",
     ]
     (tmp_path / "Dockerfile").write_text("\n".join(lines) + "\n")
-    run(["docker", "buildx", "build", "--load", "--quiet", "--tag", other, str(tmp_path)], timeout=120)
+    run(["docker", "buildx", "build", "--load", "--quiet", "--tag", other, str(tmp_path)], timeout=400)
     argv = [debian_rocm.ref, other, "--pins", str(debian_rocm.pins), "--json"]
     for semantic in (False, True):
         assert run_command(diff_command, [*argv, *(["--semantic"] if semantic else [])], name="diff") == 0

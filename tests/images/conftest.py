@@ -118,7 +118,7 @@ class Workspace:
         argv = ["docker", "buildx", "build", "--progress=rawjson", "--allow=network.host", "--network=host"]
         argv += [f"--secret=id={name},src={self.sources.root / name}" for name in ("gitconfig", "ca")]
         argv += [f"--output=type=local,dest={self.root / 'out'}"]
-        done = process.run([*argv, *options, "-f", str(dockerfile), str(FIXTURE / "base")], timeout=280, check=False)
+        done = process.run([*argv, *options, "-f", str(dockerfile), str(FIXTURE / "base")], timeout=800, check=False)
         self.events[:] = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
         return done
 
@@ -195,7 +195,7 @@ def bump(repository: Path) -> Callable[[Workspace, str, str], process.Completed]
     def bumped(workspace: Workspace, name: str, ref: str) -> process.Completed:
         env = {**os.environ, "IMAGEPINS_MIRRORS": f"https://upstream.example/={workspace.sources.root}/"}
         argv = [str(repository / "tools" / "bump_pin"), name, ref, "--pins", str(workspace.pins)]
-        return process.run(argv, env=env, timeout=120)
+        return process.run(argv, env=env, timeout=400)
 
     return bumped
 

@@ -51,7 +51,7 @@ def build(tmp_path: Path) -> Iterator[Callable[[str, str], str]]:
         lines = ["FROM debian:trixie-slim", "COPY --chmod=755 python /usr/bin/python", f"LABEL says={says}"]
         (tmp_path / "Dockerfile").write_text("\n".join(lines) + "\n")
         ref = f"{REPOSITORY}:{tag}"
-        run(["docker", "buildx", "build", "--load", "--quiet", "--tag", ref, str(tmp_path)], timeout=120)
+        run(["docker", "buildx", "build", "--load", "--quiet", "--tag", ref, str(tmp_path)], timeout=400)
         return ref
 
     yield one
@@ -110,7 +110,7 @@ def checked(lab: Lab, pins: PinSet) -> Callable[..., dict[str, tuple[Status, str
 
     def one(*options: str, first: str = ":") -> dict[str, tuple[Status, str]]:
         argv = ["docker", "run", "--rm", "--network", "none", *options, "--entrypoint", "sh", lab.ref("survives")]
-        done = run([*argv, "-c", f'{first}; exec "$@"', "sh", *collector, json.dumps(request)], timeout=120)
+        done = run([*argv, "-c", f'{first}; exec "$@"', "sh", *collector, json.dumps(request)], timeout=400)
         assert done.stderr == ""
         document = {**json.loads(done.stdout.split("MARK")[1]), "request": request}
         return {each.name: (each.status, each.found) for each in verify(target, pins, read(document)).checks}
