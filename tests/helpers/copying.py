@@ -9,7 +9,7 @@ from imagepins.process import run
 from naming import own_name, remove_images
 
 REPOSITORY = Path(__file__).parents[2]
-_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info")
+_MADE_HERE = (".git", ".venv", "build", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis")
 _TEMPLATE = "    template: images/debian_rocm/Dockerfile.j2\n"
 
 
@@ -39,9 +39,14 @@ class Copy:
         remove_images(self.name)
 
 
+def _left_out(folder: str, names: list[str]) -> list[str]:
+    """What work in the repository has made at its top, and bytecode anywhere."""
+    return [name for name in names if name == "__pycache__" or (Path(folder) == REPOSITORY and name in _MADE_HERE)]
+
+
 def copy_repository(root: Path) -> Copy:
     """Copy this repository as it lies here, committed or not, to ``root``, with the interpreter at hand."""
-    shutil.copytree(REPOSITORY, root, ignore=_LEFT_OUT, symlinks=True)
+    shutil.copytree(REPOSITORY, root, ignore=_left_out, symlinks=True)
     made = Copy(root, own_name("rocm"))
     text = made.pins.read_text()
     assert _TEMPLATE in text
