@@ -245,10 +245,24 @@ def test_suite_that_cannot_be_read_is_unknown(apt: Any) -> None:
     assert (ended.code, "add the suite to its apt sources" in ended.err) == (4, True)
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b"Package: x\n" * 99)[:-9], b"\x1f\x8b\x08" + b"\0" * 30, b"page"])
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(b"Package: x\n" * 99)[:-9], b"\x1f\x8b\x08" + b"\0" * 30, b"page"],
+    ids=["cut", "empty", "page"],  # gzip writes the time, and workers are to agree on the names of tests
+)
 def test_index_of_an_archive_that_is_damaged_is_unknown(apt: Any, web: Any, content: bytes) -> None:
     web.pages["/dists/trixie/main/binary-amd64/Packages.gz"] = {"body": content}
     assert "add the suite to its apt sources" in apt("trixie").assert_refuses("rccl", code=4).err
+
+
+def test_update_of_a_suite_is_in_it_and_a_backport_is_not(apt: Any, web: Any) -> None:
+    for suite, version in (("trixie-updates", "6.5-1"), ("trixie-security", "6.6-1"), ("trixie-backports", "7.0-1")):
+        index = lzma.compress(f"Package: librccl1\nVersion: {version}\n".encode())
+        web.pages[f"/dists/{suite}/main/binary-amd64/Packages.xz"] = {"body": index}
+    project = apt("trixie")
+    project.assert_refuses("rccl", "7.0")
+    assert project.run("rccl").code == 0
+    assert 'version: "6.6"' in project.pins.read_text()
 
 
 def test_offline_takes_an_apt_version_unchecked(apt: Any) -> None:

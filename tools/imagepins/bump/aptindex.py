@@ -13,8 +13,11 @@ from urllib.parse import unquote, urlsplit
 from imagepins import process
 from imagepins.errors import NetworkError
 from imagepins.gitrepo.url import mirrored
+from imagepins.parallel import parallel
 
 _COMPONENTS = ("main", "universe", "contrib", "non-free")
+# What is built for the suite, but not in it unless somebody asks for that, is left out: backports, proposed updates.
+_POCKETS = ("", "-updates", "-security")
 _SECONDS = 180.0
 _SIZE_LIMIT = 128 << 20
 _UNPACKED_LIMIT = 1 << 30
@@ -36,23 +39,34 @@ def versions_here(package: str, suite: str) -> list[str]:
     except process.ProcessFailed:
         return []
     rows = [[cell.strip() for cell in line.split("|")] for line in listed.splitlines()]
-    # What is built for the suite, but not in it unless somebody asks for that: backports and proposed updates.
-    source = re.compile(rf"\s{re.escape(suite)}(?:-security|-updates)?/")
+    source = re.compile(rf"\s{re.escape(suite)}(?:{'|'.join(_POCKETS)})/")
     return [row[1] for row in rows if len(row) == 3 and source.search(f" {row[2]}")]
 
 
 def look_up(package: str, suite: str, mirrors: Mapping[str, str]) -> Listed:
     """What the suite's indexes at those archives say of ``package``."""
-    texts: list[str] = []
-    unread: list[str] = []
-    for uri, architecture in _archives():
-        folders = (f"{mirrored(uri, mirrors)}/dists/{suite}/{each}/binary-{architecture}" for each in _COMPONENTS)
+    archives = [(mirrored(uri, mirrors), architecture) for uri, architecture in _archives()]
+    asked = [(f"{uri}/dists/{suite}{pocket}", architecture) for uri, architecture in archives for pocket in _POCKETS]
+    found = parallel(lambda one: _read_suite(package, *one), asked)
+    return Listed(
+        frozenset(version for each in found for version in each.versions),
+        is_read=any(each.is_read for each in found),
+        unread=tuple(dict.fromkeys(reason for each in found for reason in each.unread)),
+    )
+
+
+def _read_suite(package: str, uri: str, architecture: str) -> Listed:
+    """What one suite of one archive says; a server that fails once is not asked for the rest."""
+    versions: set[str] = set()
+    is_read = False
+    for component in _COMPONENTS:
         try:
-            texts.extend(text for text in map(_packages, folders) if text is not None)
+            text = _packages(f"{uri}/{component}/binary-{architecture}")
         except NetworkError as error:
-            unread.append(str(error))
-    versions = frozenset(version for text in texts for version in _versions(text, package))
-    return Listed(versions, is_read=bool(texts), unread=tuple(unread))
+            return Listed(frozenset(versions), is_read, (str(error),))
+        versions.update(_versions(text or "", package))
+        is_read = is_read or text is not None
+    return Listed(frozenset(versions), is_read, ())
 
 
 def _archives() -> list[tuple[str, str]]:
