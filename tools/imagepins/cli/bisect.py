@@ -7,6 +7,8 @@ import click
 from imagepins.cli import json_option, pins_option
 from imagepins.cli.compare import show
 
+MINUTES = click.FloatRange(0, min_open=True)
+
 
 @click.command()
 @click.argument("image")
@@ -17,7 +19,13 @@ from imagepins.cli.compare import show
 @click.option("--host", "on_host", is_flag=True, help="Run COMMAND here, with the image's ref for {ref}.")
 @click.option("--dry-run", is_flag=True, help="Tell how many commits and builds to expect; build nothing.")
 @click.option("--restart", is_flag=True, help="Forget what an interrupted run has found out.")
-@click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=60, help="Minutes for one COMMAND.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=60,
+    show_default=True,
+    help="Minutes for one COMMAND.",
+)
 @click.option("--network", default="none", show_default=True, help="Network of COMMAND's container.")
 @json_option
 @pins_option

@@ -62,8 +62,6 @@ class Library(_Entry):
     size: int = 0
     error: str = ""
     soname: str = ""
-    rpath: str = ""
-    runpath: str = ""
     build_id: str = ""
     literals: Mapping[str, list[str]] = field(default_factory=dict)
     archs: list[str] = field(default_factory=list)

@@ -21,6 +21,7 @@ from imagepins.evidence.bench import container
 from imagepins.evidence.figures.records import iter_objects
 from imagepins.pins.model import Bench
 from imagepins.process import Completed
+from imagepins.verify.writing import write_text
 
 _READY_ATTEMPT_SECONDS = 10.0
 _READY_PAUSE_SECONDS = 0.5
@@ -83,9 +84,9 @@ def measure(bench: Bench, side: BenchSide, *, folder: Path, machine: Machine, te
             _wait_until_ready(bench, side, name, tell)
             records = _run_clients(bench, side, name, folder, tell)
         finally:
-            (folder / f"{side.slug}.server.log").write_text(container.last_lines(name, count=2000) + "\n")
+            write_text(folder / f"{side.slug}.server.log", container.last_lines(name, count=2000) + "\n")
     path = folder / f"{side.slug}.jsonl"
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    write_text(path, "".join(f"{json.dumps(record)}\n" for record in records))
     return path
 
 
@@ -115,7 +116,10 @@ def _run_clients(
 ) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     before = b""
-    with tempfile.TemporaryDirectory() as through, (folder / f"{side.slug}.client.log").open("w") as log:
+    with (
+        tempfile.TemporaryDirectory() as through,
+        (folder / f"{side.slug}.client.log").open("w", encoding="utf-8") as log,
+    ):
         for at in range(bench.warmup + bench.runs):
             is_warmup = at < bench.warmup
             label = (

@@ -62,7 +62,7 @@ def run_suite(pinset: PinSet, suite: Suite, *, tell: Callable[[str], None]) -> l
     sources = []
     for side in plan_sides(bench, proofs):
         path = measure(bench, side, folder=suite.folder, machine=suite.machine, tell=tell)
-        sources.append((side.name, parse_runs(path.read_text(), file=str(path))))
+        sources.append((side.name, parse_runs(path.read_text(encoding="utf-8"), file=str(path))))
         tell(f"{side.name}: results in {path}")
     return sources
 

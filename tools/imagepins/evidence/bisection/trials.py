@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from imagepins.evidence.bisection.search import Verdict
+from imagepins.verify.writing import write_text
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,10 @@ class Trials:
         return {commit: trial.verdict for commit, trial in self.found.items()}
 
     def add(self, commit: str, trial: Trial) -> "Trials":
-        """With one more trial, which is on disk when this returns."""
+        """With one more trial, which is on disk when this returns. Raises UsageError where it cannot be written."""
         found = {**self.found, commit: trial}
         document = {sha: {"verdict": str(each.verdict), "why": each.why} for sha, each in found.items()}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        new = self.path.with_suffix(".new")
-        new.write_text(json.dumps({"schema": 1, "trials": document}, indent=1) + "\n")
-        os.replace(new, self.path)  # noqa: PTH105 - Path.replace does the same, but reads like str.replace
+        write_text(self.path, json.dumps({"schema": 1, "trials": document}, indent=1) + "\n")
         return Trials(self.path, found)
 
 
@@ -45,7 +42,7 @@ def read_trials(folder: Path, question: Sequence[str]) -> Trials:
     name = hashlib.sha256(json.dumps(list(question)).encode()).hexdigest()[:16]
     path = folder / f"{name}.json"
     try:
-        trials = json.loads(path.read_text())["trials"]
+        trials = json.loads(path.read_text(encoding="utf-8"))["trials"]
         found = {str(sha): Trial(Verdict(each["verdict"]), str(each["why"])) for sha, each in trials.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         # A file that is missing or cut off in the middle costs trials, never a wrong verdict.
