@@ -9,7 +9,7 @@ from imagepins.verify.checks.making import pin_check
 from imagepins.verify.components import Component
 from imagepins.verify.findings import Check, Rank, Status
 from imagepins.verify.judge import versions_match
-from imagepins.verify.observed import Distribution, Observed
+from imagepins.verify.observed import Distribution, Observed, Package
 from imagepins.verify.probes import used_distributions
 
 
@@ -17,9 +17,16 @@ def check_apt(pin: AptPin, component: Component | None, pins: PinSet, observed: 
     """The package must be installed in that version, and processes must map its files."""
     found = [each for each in observed.packages if each.name == pin.apt]
     installed = next((each for each in found if each.is_installed), None)
+    yield _apt_version(pin, pins, installed)
+    if installed:
+        yield from _apt_files(pin, pins, installed)
+        yield from _apt_owner(pin, component, pins, installed, observed)
+
+
+def _apt_version(pin: AptPin, pins: PinSet, installed: Package | None) -> Check:
     version = installed.version if installed else "not installed"
     is_right = installed is not None and apt_matches(pin.version, version)
-    yield pin_check(
+    return pin_check(
         pin,
         pins,
         "package",
@@ -31,7 +38,11 @@ def check_apt(pin: AptPin, component: Component | None, pins: PinSet, observed: 
         how="dpkg",
         cause="" if is_right else _apt_cause(version),
     )
-    if installed and not installed.has_record:
+
+
+def _apt_files(pin: AptPin, pins: PinSet, installed: Package) -> Iterator[Check]:
+    """Files of the package must be as it brought them."""
+    if not installed.has_record:
         yield pin_check(
             pin,
             pins,
@@ -43,7 +54,7 @@ def check_apt(pin: AptPin, component: Component | None, pins: PinSet, observed: 
             file=f"/var/lib/dpkg/info/{pin.apt}.md5sums",
             cause="without them nobody can tell whether the files are the package's",
         )
-    if installed and installed.changed:
+    if installed.changed:
         yield pin_check(
             pin,
             pins,
@@ -56,25 +67,26 @@ def check_apt(pin: AptPin, component: Component | None, pins: PinSet, observed: 
             how=f"md5sums of {pin.apt}",
             cause="overwritten or removed after the package was installed",
         )
-    strangers = [
-        (load, each)
-        for family in (component.libraries if component else ())
-        for load, each in observed.mapped(family)
-        if installed and installed.files and each.path not in installed.files
-    ]
-    if strangers:
-        load, mapped = strangers[0]
+
+
+def _apt_owner(
+    pin: AptPin, component: Component | None, pins: PinSet, installed: Package, observed: Observed
+) -> Iterator[Check]:
+    """What processes map of the component must be the package's."""
+    families = component.libraries if component and installed.files else ()
+    mapped = [(load, each) for family in families for load, each in observed.mapped(family)]
+    for load, stranger in [(load, each) for load, each in mapped if each.path not in installed.files][:1]:
         yield pin_check(
             pin,
             pins,
             "owner",
             Status.FAILED,
             expected=f"a file of {pin.apt}",
-            found=mapped.path,
+            found=stranger.path,
             rank=Rank.MAPPED,
-            file=mapped.path,
+            file=stranger.path,
             how=f"mapped by '{load.what}'",
-            cause=why_taken(observed, mapped.path, load.what),
+            cause=why_taken(observed, stranger.path, load.what),
         )
 
 
@@ -110,7 +122,7 @@ def check_pypi(pin: PypiPin, pins: PinSet, observed: Observed) -> Iterator[Check
 
 
 def check_files(pin: Pin, component: Component | None, pins: PinSet, observed: Observed) -> Iterator[Check]:
-    """Files of the pin's Python packages must be as their wheels brought them."""
+    """Files of the pin's Python packages must be as their wheels brought them, and be what an import takes."""
     names = (str(pin.pypi),) if isinstance(pin, PypiPin) else component.distributions if component else ()
     for each in used_distributions(observed, names):
         if not each.has_record:
@@ -126,22 +138,7 @@ def check_files(pin: Pin, component: Component | None, pins: PinSet, observed: O
                 cause="without it nobody can tell whether the files are the wheel's: removed, or not installed by pip",
             )
         if each.shadowed:
-            path = each.shadowed[0]
-            is_asked = any(
-                path.startswith(f"{part}/") for part in observed.env.get("PYTHONPATH", "").split(":") if part
-            )
-            yield pin_check(
-                pin,
-                pins,
-                "import",
-                Status.FAILED,
-                expected=f"modules of {each.path.rpartition('/')[0]}",
-                found=path,
-                rank=Rank.FILE,
-                file=path,
-                how="search path of the image's Python",
-                cause=f"{'PYTHONPATH puts it' if is_asked else 'it lies'} before the package that is installed",
-            )
+            yield _shadowed(pin, pins, each, observed)
         if each.changed:
             yield pin_check(
                 pin,
@@ -155,6 +152,24 @@ def check_files(pin: Pin, component: Component | None, pins: PinSet, observed: O
                 how=f"{each.path}/RECORD",
                 cause="overwritten after the package was installed",
             )
+
+
+def _shadowed(pin: Pin, pins: PinSet, installed: Distribution, observed: Observed) -> Check:
+    path = installed.shadowed[0]
+    folders = filter(None, observed.env.get("PYTHONPATH", "").split(":"))
+    is_asked = any(path.startswith(f"{folder}/") for folder in folders)
+    return pin_check(
+        pin,
+        pins,
+        "import",
+        Status.FAILED,
+        expected=f"modules of {installed.path.rpartition('/')[0]}",
+        found=path,
+        rank=Rank.FILE,
+        file=path,
+        how="search path of the image's Python",
+        cause=f"{'PYTHONPATH puts it' if is_asked else 'it lies'} before the package that is installed",
+    )
 
 
 def _pypi_cause(used: list[Distribution]) -> str:
