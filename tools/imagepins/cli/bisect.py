@@ -66,10 +66,6 @@ def bisect(
     if dry_run:
         show(forecast_json(history, trials) if as_json else forecast_text(history, trials))
         return 0
-    try:
-        found, trials = find(project, history, asked, trials, tell=lambda text: click.echo(text, err=True))
-    except KeyboardInterrupt:
-        click.echo("interrupted; the same command goes on from here", err=True)
-        raise
+    found, trials = find(project, history, asked, trials, tell=lambda text: click.echo(text, err=True))
     show(bisect_json(history, found, trials) if as_json else bisect_text(history, found, trials))
     return 0

@@ -35,15 +35,26 @@ def bisect(
     Raises CheckFailed where the good commit fails the command or the bad one passes it, UsageError where the command
     cannot be run, BuildFailed and EngineError where a build fails for reasons of the machine.
     """
+    try:
+        trials = _with_ends(project, history, command, trials, tell)
+        while isinstance(commit := next_commit(history.span, trials.verdicts), str):
+            tell(f"at most {trials_left(history.span, trials.verdicts)} more to try")
+            trials = _tried(project, commit, command, trials, tell)
+    except KeyboardInterrupt:
+        tell("interrupted; the same command goes on from here")
+        raise
+    return commit, trials
+
+
+def _with_ends(
+    project: Project, history: History, command: Command, trials: Trials, tell: Callable[[str], None]
+) -> Trials:
     for end, wanted in ((history.good, Verdict.GOOD), (history.span.commits[-1], Verdict.BAD)):
         trials = _tried(project, end, command, trials, tell)
         if (trial := trials.found[end]).verdict is not wanted:
             why = f" ({trial.why})" if trial.why else ""
             raise CheckFailed(f"{end[:12]} should be {wanted}, but is {trial.verdict}{why}; there is nothing to find")
-    while isinstance(commit := next_commit(history.span, trials.verdicts), str):
-        tell(f"at most {trials_left(history.span, trials.verdicts)} more to try")
-        trials = _tried(project, commit, command, trials, tell)
-    return commit, trials
+    return trials
 
 
 def _tried(project: Project, commit: str, command: Command, trials: Trials, tell: Callable[[str], None]) -> Trials:

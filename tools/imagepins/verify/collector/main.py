@@ -56,22 +56,27 @@ def collect(request: dict[str, Any], document: dict[str, Any]) -> None:
         started = [start_status(path, request["load_seconds"]) for path in found.checkouts[:20]]
         statuses = [child for child in started if child]
     gather(plain + statuses + asked + packages)
-    for answer in map(result, packages):
-        document["packages"] = answer.get("found", [])
-        document["errors"] += [f"packages: {answer['error']}"] if "error" in answer else []
+    document["statuses"] = [result_of_status(child) for child in statuses]
     document["answers"] = [result(child) for child in asked]
     document["loads"] = [result(child) for child in plain]
-    search_path: list[str] = []
-    for load in document["loads"]:
-        search_path += load.get("path", ()) if load["what"] == "modules" else ()
-    for each in document["distributions"]:
-        each["shadowed"] = shadowing(each, search_path)
-    document["statuses"] = [result_of_status(child) for child in statuses]
+    finish_packages(packages, document)
     finish_loads(request, document)
     unnamed = mapped_elsewhere(document)
     if unnamed:
         paths = found.libraries + unnamed
         document["libraries"] = describe_libraries(paths, families, want_archs=request["want_archs"])
+
+
+def finish_packages(packages: list[Child], document: dict[str, Any]) -> None:
+    """Add the Debian packages, and to those of Python what stands before them where an import looks."""
+    for answer in map(result, packages):
+        document["packages"] = answer.get("found", [])
+        document["errors"] += [f"packages: {answer['error']}"] if "error" in answer else []
+    search_path: list[str] = []
+    for load in document["loads"]:
+        search_path += load.get("path", ()) if load["what"] == "modules" else ()
+    for each in document["distributions"]:
+        each["shadowed"] = shadowing(each, search_path)
 
 
 def mapped_elsewhere(document: dict[str, Any]) -> list[str]:
