@@ -76,6 +76,7 @@ def test_context_patterns_are_those_that_are_read_from_the_context(text: str, fi
         ("FROM a\nCOPY $OF_BASE /x", "D:2: $OF_BASE: only a can tell what OF_BASE is; give it a value here"),
         ("FROM a AS b\nFROM b\nCOPY $OF_BASE /x", "D:3: $OF_BASE: only a can tell"),
         ("FROM a\nENV P=/x:$PATH\nCOPY $P /x", "D:3: $P: only a can tell what PATH is"),
+        ("FROM scratch\nENV BUILDOS=x\nARG BUILDOS\nCOPY $BUILDOS /x", "D:4: $BUILDOS: only the builder can tell"),
         ("FROM tool-$BUILDARCH", "D:1: tool-$BUILDARCH: only the builder can tell what BUILDARCH is"),
         ("FROM scratch\nCOPY ${A:0:1} /x", "D:2: ${A:0:1}: Docker knows no ':0' behind a name"),
     ],

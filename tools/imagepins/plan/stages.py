@@ -67,9 +67,11 @@ class _Scope:
 
     def take_over(self, name: str, other: "_Scope") -> None:
         """Let ``name`` be what it is in ``other``, if it is anything there."""
-        for mine, its in ((self.values, other.values), (self.unknown, other.unknown)):
-            if name in its:
-                mine[name] = its[name]
+        if name in other.values:
+            self.values[name] = other.values[name]
+        elif name in other.unknown:
+            self.values.pop(name, None)
+            self.unknown[name] = other.unknown[name]
 
 
 def _automatic(platform: str) -> _Scope:
