@@ -158,6 +158,17 @@ def test_what_hadolint_cannot_read_is_not_linted(project: Path) -> None:
     )
 
 
+def test_what_only_a_base_image_can_tell_is_not_linted_and_hides_no_other_file(project: Path) -> None:
+    template = project / "images/app/Dockerfile.j2"
+    template.write_text(template.read_text() + "[[% if variant == 'a' %]]\nCOPY $OF_BASE /x\n[[% endif %]]\n")
+    write(project)
+    report = lint_of(project, "own")
+    assert [each.targets for each in report.findings] == [("app/b",)]
+    [reason] = report.not_linted
+    assert "images/app/a/Dockerfile: not linted by own: " in reason
+    assert "can tell what OF_BASE is" in reason
+
+
 def test_a_linter_that_crashes_has_not_linted(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     broken = tmp_path / "bin" / "hadolint"
     broken.parent.mkdir()
