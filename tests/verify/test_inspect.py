@@ -1,6 +1,7 @@
 """Looking an image up tells apart: not there, there, and nobody knows."""
 
 import os
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 
 from imagepins.errors import EngineError
 from imagepins.process import run
-from imagepins.verify.inspect import inspect
+from imagepins.verify.inspect import Inspection, as_text, inspect
 
 
 class Empty(BaseHTTPRequestHandler):
@@ -70,3 +71,14 @@ def test_image_that_is_nowhere_exits_3(repository: Path, ref: str) -> None:
 
     assert done.code == 3
     assert "neither" in done.stderr
+
+
+def test_labels_and_pins_of_an_image_steer_no_terminal() -> None:
+    nasty = "\x1b[2J\x9b31m\nred"
+    labels = {"org.opencontainers.image.title": nasty}
+    pins = {"rccl": {"kind": "git", "id": nasty, "source": nasty}}
+
+    text = as_text(Inspection("a:1", "engine", "sha256:1", "linux/amd64", labels, pins))
+
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
+    assert len(text.splitlines()) == 5

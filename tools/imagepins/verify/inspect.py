@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from imagepins.columns import aligned
 from imagepins.errors import EngineError, NetworkError, RefError
 from imagepins.labels import Document, stored_pins
+from imagepins.verify.reports import visible
 
 ENGINE_SECONDS = 10
 PREFIXES = ("org.imagepins.", "org.opencontainers.image.")
@@ -92,12 +93,12 @@ def as_text(inspection: Inspection) -> str:
         *(f"{key.rpartition('.')[2]:8} {value}" for key, value in sorted(inspection.labels.items()) if _is_short(key)),
     ]
     if inspection.pins is None:
-        return "\n".join([*lines, "It carries no pins; 'tools/image build' writes them."])
+        return "\n".join(map(visible, [*lines, "It carries no pins; 'tools/image build' writes them."]))
     rows = [
         (name, fields.get("kind", ""), fields.get("id", ""), fields.get("version", ""), fields.get("source", ""))
         for name, fields in inspection.pins.items()
     ]
-    return "\n".join([*lines, "pins:", *(f"  {line}" for line in aligned(rows))])
+    return "\n".join(map(visible, [*lines, "pins:", *(f"  {line}" for line in aligned(rows))]))
 
 
 def _is_short(label: str) -> bool:
