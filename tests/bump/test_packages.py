@@ -95,6 +95,15 @@ def test_page_that_links_to_no_file_is_unknown(pypi_pin: Callable[..., Any], web
     assert "is no page of a package index" in ended.err
 
 
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe"])
+def test_page_on_disk_that_is_none_is_unknown(project: Any, tmp_path: Path, body: bytes) -> None:
+    page = tmp_path / "simple/ply/index.html"
+    page.parent.mkdir(parents=True)
+    page.write_bytes(body)
+    project.write(f'  ply:\n    pypi: ply\n    version: "3.10"\n    index: file://{tmp_path}/simple/\n')
+    assert "is no page of a package index" in project.assert_refuses("ply", code=4).err
+
+
 def test_empty_page_of_an_index_says_that_there_is_no_version(pypi_pin: Callable[..., Any], web: Any) -> None:
     body = b'<html><head><meta name="pypi:repository-version" content="1.0"></head><body></body></html>'
     web.pages["/simple/ply/"] = {"body": body, "content_type": "text/html"}

@@ -80,15 +80,18 @@ def releases(package: str, indexes: list[str], mirrors: Mapping[str, str]) -> di
 def _files(index: str, package: str) -> list[tuple[str, str | None]] | None:
     """(file name, reason it was yanked or None) of an index's page, or None where it has none."""
     url = f"{index.rstrip('/')}/{canonicalize_name(package)}/"
-    if url.startswith("file://"):
-        return _files_on_disk(Path(unquote(urlsplit(url).path)))
-    return _files_of_server(url)
+    try:
+        if url.startswith("file://"):
+            return _files_on_disk(Path(unquote(urlsplit(url).path)))
+        return _files_of_server(url)
+    except (ValueError, RecursionError) as error:
+        raise NetworkError(f"{masked(url)}: is no page of a package index ({error})") from error
 
 
 def _files_on_disk(folder: Path) -> list[tuple[str, str | None]] | None:
     """A local index, as pip takes it: a page per package, or just the files."""
     try:
-        return _parse_page((folder / "index.html").read_text(), "text/html")
+        return _parse_page((folder / "index.html").read_text(encoding="utf-8"), "text/html")
     except OSError:
         return [(path.name, None) for path in folder.iterdir()] if folder.is_dir() else None
 
@@ -99,10 +102,7 @@ def _files_of_server(url: str) -> list[tuple[str, str | None]] | None:
         return None
     if answer.status != 200:
         raise NetworkError(f"{masked(url)}: the index does not answer ({answer.status_text})")
-    try:
-        return _parse_page(answer.text, answer.headers.get("Content-Type", ""))
-    except (ValueError, RecursionError) as error:
-        raise NetworkError(f"{masked(url)}: is no page of a package index ({error})") from error
+    return _parse_page(answer.text, answer.headers.get("Content-Type", ""))
 
 
 def _parse_page(text: str, content_type: str) -> list[tuple[str, str | None]]:

@@ -131,7 +131,7 @@ def empty(repository: Repository) -> None:
         shutil.rmtree(child) if child.is_dir() and not child.is_symlink() else child.unlink()
     git(["init", "--quiet", "--bare", "--template=", "--object-format=sha1", str(path)], cwd=path)
     git([repository.here, "config", "remote.origin.url", repository.address], cwd=path)
-    (path / "imagepins").write_text(f"{repository.url}\n")
+    (path / "imagepins").write_text(f"{repository.url}\n", encoding="utf-8")
 
 
 def _is_sound(path: Path) -> bool:
