@@ -11,6 +11,7 @@ import pytest
 
 from imagepins.registry.answers import Absent, Present, Unknown
 from imagepins.registry.client import Client
+from imagepins.registry.documents import environment, layer_makers, layer_sizes
 from imagepins.registry.images import look_up, platforms, read_config
 
 Faulty = Callable[[Callable[[BaseHTTPRequestHandler], None]], str]
@@ -122,3 +123,11 @@ def test_netrc_does_not_take_the_place_of_the_token(
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     with Client(sleep=lambda _: None) as client:
         assert isinstance(look_up(client, f"{faulty(answer)}/x:1"), Present)
+
+
+@pytest.mark.parametrize("odd", [None, 1, "text", {}, [], [None, 1, "=", {"size": "1"}, {"created_by": 1}]])
+def test_documents_of_another_form_tell_nothing(odd: Any) -> None:
+    assert set(environment({"config": {"Env": odd}})) <= {""}
+    assert environment({"config": odd}) == {}
+    assert set(layer_makers({"history": odd})) <= {"", "1"}
+    assert set(layer_sizes({"layers": odd})) <= {0}

@@ -72,6 +72,28 @@ def labels(config: Mapping[str, Any]) -> Mapping[str, str]:
     return {name: str(value) for name, value in found.items()}
 
 
+def environment(config: Mapping[str, Any]) -> Mapping[str, str]:
+    """Environment variables of a config."""
+    entries = _items(mapping(config.get("config")).get("Env"))
+    return {name: value for name, _, value in (each.partition("=") for each in entries if isinstance(each, str))}
+
+
+def layer_makers(config: Mapping[str, Any]) -> list[str]:
+    """What made each layer that a config tells of, from the lowest."""
+    steps = [mapping(each) for each in _items(config.get("history"))]
+    return [str(step.get("created_by", "")) for step in steps if not step.get("empty_layer")]
+
+
+def layer_sizes(manifest: Mapping[str, Any]) -> list[int]:
+    """Bytes of each layer of a manifest as it is sent, from the lowest."""
+    sizes = [mapping(each).get("size") for each in _items(manifest.get("layers"))]
+    return [size if isinstance(size, int) else 0 for size in sizes]
+
+
+def _items(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def mapping(value: object) -> Mapping[str, Any]:
     """``value`` if it is an object of JSON, else an empty one."""
     return value if isinstance(value, dict) else {}

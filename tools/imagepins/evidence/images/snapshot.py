@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -130,6 +129,7 @@ def _from_registry(ref: str, local: RefError) -> Snapshot:
     """What the registry tells without a layer being pulled."""
     from imagepins.registry.answers import ImageConfig, Unknown
     from imagepins.registry.client import Client
+    from imagepins.registry.documents import environment, layer_makers
     from imagepins.registry.images import read_config
 
     with Client() as client:
@@ -139,15 +139,12 @@ def _from_registry(ref: str, local: RefError) -> Snapshot:
         if not isinstance(answer, ImageConfig):
             raise RefError(f"{ref}: neither here nor in its registry; build it with tools/image build")
         sizes = _layer_sizes(client, ref, answer.digest)
-    config = answer.config.get("config") or {}
     pins, notes = _carried(ref, answer.labels)
-    texts = [
-        str(each.get("created_by", "")) for each in answer.config.get("history") or () if not each.get("empty_layer")
-    ]
+    texts = layer_makers(answer.config)
     return Snapshot(
         name=ref,
         platform=answer.platform,
-        env=dict(entry.partition("=")[::2] for entry in config.get("Env") or ()),
+        env=environment(answer.config),
         labels=answer.labels,
         steps=tuple(Step(step_text(text), size) for text, size in zip(texts, sizes, strict=False)),
         is_compressed=True,
@@ -157,12 +154,12 @@ def _from_registry(ref: str, local: RefError) -> Snapshot:
 
 
 def _layer_sizes(client: Client, ref: str, digest: str) -> list[int]:
-    from imagepins.registry.documents import MANIFEST_TYPES
+    from imagepins.registry.documents import MANIFEST_TYPES, layer_sizes, parsed
     from imagepins.registry.reference import parse_reference
     from imagepins.web import Reply
 
     reply = client.ask("GET", parse_reference(ref), f"manifests/{digest}", MANIFEST_TYPES)
-    return [int(layer["size"]) for layer in json.loads(reply.body)["layers"]] if isinstance(reply, Reply) else []
+    return layer_sizes(parsed(reply.body) or {}) if isinstance(reply, Reply) else []
 
 
 def _target(snapshot: Snapshot, pinset: PinSet, wanted: Wanted) -> Target | None:
