@@ -2,8 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,14 +24,6 @@ def test_hashes_of_an_unchanged_tree_are_those_of_now(project: "Project") -> Non
     (project.root / "images/low/context/files/link").symlink_to("a")
     commit(project, "one")
     assert hashes_at(project.root, "pins.yaml", "HEAD") == project.hashes()
-
-
-def test_hashes_are_those_of_the_folder_also_within_a_hook_of_another(
-    project: "Project", astray: Callable[[], AbstractContextManager[None]]
-) -> None:
-    commit(project, "one")
-    with astray():
-        assert hashes_at(project.root, "pins.yaml", "HEAD") == project.hashes()
 
 
 def test_links_out_of_the_tree_are_no_obstacle_and_count_by_where_they_lead(project: "Project") -> None:
