@@ -172,6 +172,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     thread.start()
     monkeypatch.setenv("GITHUB_API_URL", f"http://127.0.0.1:{server.server_address[1]}")
     monkeypatch.setenv("GITHUB_TOKEN", "secret-token")
+    monkeypatch.setattr("imagepins.gitrepo.hosting._SECONDS", 120.0)
     yield said
     server.shutdown()
     thread.join()
@@ -225,6 +226,18 @@ def test_token_is_sent_in_clear_to_this_machine_alone(
     monkeypatch.setenv("GITHUB_API_URL", f"http://{host}")
     ended = hosted.run("--outdated")
     assert (ended.code, api["asked"], ended.err.count("its address is not https")) == (0, [], 1)
+
+
+def test_api_that_is_silent_is_waited_for_once(
+    hosted: Any, api: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("imagepins.gitrepo.hosting._SECONDS", 0.3)
+    silent = api["together"] = threading.Event()
+    ended = hosted.run("--outdated")
+    silent.set()
+    assert (ended.code, ended.err.count("is not done after 0.3 s")) == (0, 1)
+    # On a busy machine the time may be over before the request has come.
+    assert len(api["asked"]) <= 1
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[1]", b"[" * 100_000], ids=["page", "list", "deep"])

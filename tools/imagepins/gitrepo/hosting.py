@@ -18,7 +18,8 @@ from imagepins.gitrepo.history import is_ancestor
 from imagepins.gitrepo.pulls import PullState, is_on_the_way
 from imagepins.gitrepo.store import to_stderr
 
-_SECONDS = 20.0
+_SECONDS = 8.0
+"""Less than it takes to give up a connection, so that an API behind a firewall that drops is waited for once."""
 _SIZE_LIMIT = 4 << 20
 
 
