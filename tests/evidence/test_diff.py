@@ -10,7 +10,9 @@ import pytest
 from copying import Copy
 from imagepins.cli import run_command
 from imagepins.cli.diff import diff as diff_command
+from imagepins.evidence.images import looking, snapshot
 from imagepins.evidence.images.difference import Difference, difference
+from imagepins.evidence.images.looking import list_contents
 from imagepins.evidence.images.report import difference_markdown
 from imagepins.evidence.images.snapshot import Snapshot, Step, Wanted, from_document, step_text
 from imagepins.pins.load import loads
@@ -229,6 +231,30 @@ def test_a_file_that_is_no_saved_document_is_refused(text: str, diff: Run, tmp_p
     code, out, err = diff(str(tmp_path / "x.json"), str(tmp_path / "x.json"))
     assert (code, out) == (2, "")
     assert "x.json" in err
+
+
+@pytest.mark.engine
+def test_one_image_is_compared_also_where_its_tag_moves_meanwhile(
+    diff: Run, images: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, other = images
+    moving = f"{base}-moving"
+    run(["docker", "tag", base, moving])
+
+    def move_the_tag(ref: str, **how: Any) -> Any:
+        run(["docker", "tag", other, moving])
+        return list_contents(ref, **how)
+
+    listed: list[str] = []
+    monkeypatch.setattr(snapshot, "list_contents", move_the_tag)
+    monkeypatch.setattr(looking, "run_once", lambda setup, **_: listed.append(setup.image))
+    out = diff(moving, moving)[1]
+    assert listed == [image_id(base), image_id(other)]
+    assert f"{moving}: python3: no end after" in out
+
+
+def image_id(ref: str) -> str:
+    return run(["docker", "image", "inspect", "--format", "{{.Id}}", ref]).stdout.strip()
 
 
 @pytest.mark.engine

@@ -75,10 +75,9 @@ def take(source: str, pinset: PinSet, wanted: Wanted) -> Snapshot:
     answer = _inspect(source)
     if isinstance(answer, RefError):
         return _from_registry(source, answer)
-    facts, steps = answer
-    pins, notes = _carried(source, facts["labels"])
-    snapshot = Snapshot(name=source, steps=steps, pins=pins, notes=notes, **facts)
-    return _with_inventory(_with_observed(snapshot, pinset, wanted), wanted, python=_python(snapshot, pinset, wanted))
+    image_id, snapshot = answer
+    python = _python(snapshot, pinset, wanted)
+    return _with_inventory(_with_observed(snapshot, image_id, pinset, wanted), image_id, wanted, python=python)
 
 
 def _is_document(source: str) -> bool:
@@ -108,12 +107,15 @@ def _carried(name: str, labels: Mapping[str, str]) -> tuple[Document, tuple[str,
     return stored_pins(labels) or {}, (f"pins of {name} are not known: label {PINS}: {fault}",) if fault else ()
 
 
-def _inspect(ref: str) -> tuple[dict[str, Any], tuple[Step, ...]] | RefError:
-    """What the engine says of an image and its history, or that it has none of that name."""
+def _inspect(ref: str) -> tuple[str, Snapshot] | RefError:
+    """The id of an image and what the engine says of it and its history, or that it has none of that name.
+
+    By its id the same image is looked into, whatever its ref names by then.
+    """
     client = connect()
     try:
         facts = image_facts(client, ref, ())
-        history = client.history(ref)  # type: ignore[no-untyped-call]
+        history = client.history(facts["id"])  # type: ignore[no-untyped-call]
     except Exception as error:
         told = translate(error, ref)
         if isinstance(told, RefError):
@@ -122,7 +124,9 @@ def _inspect(ref: str) -> tuple[dict[str, Any], tuple[Step, ...]] | RefError:
     finally:
         client.close()
     steps = tuple(Step(step_text(each["CreatedBy"]), int(each["Size"])) for each in reversed(history))
-    return {key: facts[key] for key in ("platform", "env", "labels")}, steps
+    pins, notes = _carried(ref, facts["labels"])
+    config = {key: facts[key] for key in ("platform", "env", "labels")}
+    return facts["id"], Snapshot(name=ref, steps=steps, pins=pins, notes=notes, **config)
 
 
 def _from_registry(ref: str, local: RefError) -> Snapshot:
@@ -173,15 +177,16 @@ def _python(snapshot: Snapshot, pinset: PinSet, wanted: Wanted) -> str:
     return str(target.python) if target else "python3"
 
 
-def _with_observed(snapshot: Snapshot, pinset: PinSet, wanted: Wanted) -> Snapshot:
+def _with_observed(snapshot: Snapshot, image_id: str, pinset: PinSet, wanted: Wanted) -> Snapshot:
     target = _target(snapshot, pinset, wanted)
     if target is None:
         reason = f"{snapshot.name} does not say which image of pins.yaml it is: libraries are compared with --image"
         return replace(snapshot, notes=(*snapshot.notes, reason))
     try:
-        observed = look_inside(target, snapshot.name)
+        observed = look_inside(target, image_id)
     except NoAnswer as error:
-        return replace(snapshot, notes=(*snapshot.notes, f"libraries are not compared: {error}"))
+        reason = str(error).replace(image_id, snapshot.name)
+        return replace(snapshot, notes=(*snapshot.notes, f"libraries are not compared: {reason}"))
     return _judged(replace(snapshot, observed=observed), pinset, wanted)
 
 
@@ -195,10 +200,11 @@ def _judged(snapshot: Snapshot, pinset: PinSet, wanted: Wanted) -> Snapshot:
     return replace(snapshot, found={each.name: each.found for each in report.checks if each.subject in kinds})
 
 
-def _with_inventory(snapshot: Snapshot, wanted: Wanted, *, python: str) -> Snapshot:
-    document = list_contents(snapshot.name, python=python, with_content=wanted.files and wanted.content)
+def _with_inventory(snapshot: Snapshot, image_id: str, wanted: Wanted, *, python: str) -> Snapshot:
+    document = list_contents(image_id, python=python, with_content=wanted.files and wanted.content)
     if isinstance(document, str):
-        return replace(snapshot, notes=(*snapshot.notes, f"packages and files are not compared: {document}"))
+        reason = document.replace(image_id, snapshot.name)
+        return replace(snapshot, notes=(*snapshot.notes, f"packages and files are not compared: {reason}"))
     files = {path: tuple(facts) for path, facts in document["files"].items()} if wanted.files else None
     return replace(snapshot, apt=document["apt"], pip=document["pip"], files=files)
 
