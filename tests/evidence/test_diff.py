@@ -10,6 +10,7 @@ import pytest
 from copying import Copy
 from imagepins.cli import run_command
 from imagepins.cli.diff import diff as diff_command
+from imagepins.errors import RefError
 from imagepins.evidence.images import looking, snapshot
 from imagepins.evidence.images.difference import Difference, difference
 from imagepins.evidence.images.looking import list_contents
@@ -17,6 +18,8 @@ from imagepins.evidence.images.report import difference_markdown
 from imagepins.evidence.images.snapshot import Snapshot, Step, Wanted, from_document, step_text
 from imagepins.pins.load import loads
 from imagepins.process import run
+from imagepins.registry import images as registry_images
+from imagepins.registry.answers import Absent, Unknown
 from imagepins.verify.observed import read
 from naming import own_name, remove_images
 from servers import serve_registry
@@ -267,6 +270,17 @@ def test_a_bare_name_is_an_image_also_where_a_file_has_it(
     (tmp_path / name).write_text("something else")
     assert diff(name, images[1])[0] == 0
     assert "is no JSON" in diff(f"./{name}", images[1])[2]
+
+
+@pytest.mark.parametrize("answer", [Absent("no such tag"), Unknown("no answer")], ids=["absent", "unknown"])
+def test_a_file_that_was_taken_for_an_image_is_told(
+    answer: Absent | Unknown, diff: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "saved").write_text("{}")
+    monkeypatch.setattr(snapshot, "_inspect", lambda ref: RefError(f"{ref}: no such image here"))
+    monkeypatch.setattr(registry_images, "read_config", lambda *_: answer)
+    assert "the file of that name here is ./saved" in diff("saved", "saved")[2]
 
 
 def test_a_document_that_is_not_there_is_told_as_one(diff: Run) -> None:

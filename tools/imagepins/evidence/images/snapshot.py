@@ -136,12 +136,13 @@ def _from_registry(ref: str, local: RefError) -> Snapshot:
     from imagepins.registry.documents import environment, layer_makers
     from imagepins.registry.images import read_config
 
+    file = f"; the file of that name here is ./{ref}" if Path(ref).is_file() else ""
     with Client() as client:
         answer = read_config(client, ref)
         if isinstance(answer, Unknown):
-            raise NetworkError(f"{local}; and its registry did not tell: {answer.reason}")
+            raise NetworkError(f"{local}; and its registry did not tell: {answer.reason}{file}")
         if not isinstance(answer, ImageConfig):
-            raise RefError(f"{ref}: neither here nor in its registry; build it with tools/image build")
+            raise RefError(f"{ref}: neither here nor in its registry; build it with tools/image build{file}")
         sizes = _layer_sizes(client, ref, answer.digest)
     pins, notes = _carried(ref, answer.labels)
     texts = layer_makers(answer.config)
