@@ -178,7 +178,10 @@ def test_reports_hold_what_hostile_images_put_into_names() -> None:
         ("gfx90a:xnack-", "gfx90a:sramecc+:xnack-", True),
         ("gfx90a:xnack-", "gfx90a:xnack+", False),
         ("gfx9-4-generic", "gfx9", False),
+        ("gfx9-4-generic", "gfx942", True),
+        ("gfx9-4-generic:xnack-", "gfx950:xnack+", False),
+        ("gfx11-generic", "gfx942", False),
     ],
 )
-def test_code_of_a_feature_serves_that_feature_alone(found: str, promised: str, does: bool) -> None:
+def test_code_serves_the_architectures_and_features_it_was_compiled_for(found: str, promised: str, does: bool) -> None:
     assert serves(found, promised) is does

@@ -10,6 +10,13 @@ from dataclasses import dataclass
 KNOWN = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1101", "gfx1150", "gfx1151", "gfx1200", "gfx1201", "gfx1250")
 """Architectures that some pinned component can be built for (vLLM's PYTORCH_ROCM_ARCH list, and SGLang's gfx1250)."""
 
+GENERIC = {
+    "gfx9-4-generic": ("gfx942", "gfx950"),
+    "gfx11-generic": ("gfx1100", "gfx1101", "gfx1150", "gfx1151"),
+    "gfx12-generic": ("gfx1200", "gfx1201"),
+}
+"""Targets whose code runs on several architectures of KNOWN (LLVM's AMDGPU user guide, generic processors)."""
+
 
 @dataclass(frozen=True)
 class Consumer:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from imagepins.pins.archs import GENERIC
 from imagepins.pins.model import Pin, PinSet, Target
 from imagepins.verify.components import component_of
 from imagepins.verify.findings import Check, Rank, Status
@@ -56,7 +57,7 @@ def serves(found: str, promised: str) -> bool:
     """Whether code runs on a promised architecture: that of no features does with any, the other with its own only."""
     base, *features = found.split(":")
     wanted, *asked = promised.split(":")
-    return base == wanted and (not asked or set(features) <= set(asked))
+    return wanted in (base, *GENERIC.get(base, ())) and (not asked or set(features) <= set(asked))
 
 
 def _nothing(library: Library) -> str:
