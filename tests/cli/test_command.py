@@ -230,3 +230,13 @@ def test_no_error_shows_a_password(told: str, shown: str, capsys: pytest.Capture
 
     run_command(fails, [], name="tool")
     assert capsys.readouterr().err == f"tool: {shown}\n"
+
+
+@pytest.mark.parametrize("closed", ["1", "2"])
+@pytest.mark.parametrize(("words", "code"), [(["--help"], 0), (["--help", "--json"], 0), (["--nosuch"], 2)])
+def test_closed_stream_is_no_reason_to_fail(repository: Path, closed: str, words: list[str], code: int) -> None:
+    script = f'exec "$@" {closed}>&-'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", repository / "tools/bump_pin", *words], capture_output=True, check=False
+    )
+    assert (done.returncode, b"Traceback" in done.stdout + done.stderr) == (code, False)

@@ -70,6 +70,7 @@ def run_command(command: click.Command, argv: Sequence[str] | None, *, name: str
     steers the terminal, whoever wrote it.
     """
     _listen_to_signals()
+    _open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A name in letters that the terminal's encoding lacks must not end a command that has done its work. In a log
         # of both streams lines stand as they were written, as on a terminal.
@@ -137,6 +138,13 @@ def _words(error: OSError) -> str:
     if not error.strerror:
         return str(error)
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+
+
+def _open_closed_streams() -> None:
+    """Let what is written to a stream that was closed at the start, as daemons have them, go nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - as long as the process lasts
 
 
 def _listen_to_signals() -> None:
