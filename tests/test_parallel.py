@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, get_ident
 
 import click
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from imagepins.cli import run_command
 from imagepins.errors import RefError
 from imagepins.parallel import both, parallel
-from waiting import is_running, pids_in, wait_for
+from waiting import PATIENCE, is_running, pids_in, wait_for
 
 TOOLS = Path(__file__).parents[1] / "tools"
 PROJECT = """\
@@ -58,6 +59,20 @@ def test_errors_of_several_are_told_in_the_order_of_the_items(capsys: pytest.Cap
 
     assert run_command(command, [], name="tool") == RefError.exit_code
     assert capsys.readouterr().err == "tool: no 1\nno 3\nno 5\n"
+
+
+def test_interrupt_that_another_thread_got_ends_the_wait() -> None:
+    """The kernel may hand a signal to any thread; only the main one, which waits, can act on it."""
+    stop = Event()
+    was_stopped: list[bool] = []
+
+    def interrupt(_: int) -> None:
+        signal.pthread_kill(get_ident(), signal.SIGINT)
+        was_stopped.append(stop.wait(PATIENCE))
+
+    with pytest.raises(KeyboardInterrupt):
+        parallel(interrupt, [1], stop)
+    assert was_stopped == [True]
 
 
 def test_two_functions_give_their_own_results() -> None:

@@ -1,15 +1,18 @@
 """Processes end with everything they started."""
 
+import signal
 import sys
 import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
+from threading import Event, Thread, get_ident
 
 import pytest
 
 from imagepins import process
 from imagepins.process import ProcessFailed
+from waiting import PATIENCE, wait_for
 
 
 def test_output_and_code_are_returned() -> None:
@@ -64,6 +67,23 @@ def test_time_limit_ends_the_whole_group(long_sleep: str, how: str) -> None:
         process.run(argv, timeout=0.5) if how == "run" else process.stream(argv, print, timeout=0.5)
     assert failed.value.is_timeout
     wait_until_gone(long_sleep)
+
+
+def test_interrupt_that_another_thread_got_ends_the_process(long_sleep: str, tmp_path: Path) -> None:
+    begun, is_gone = tmp_path / "begun", Event()
+
+    def interrupt() -> None:
+        wait_for(begun.exists, what="the process")
+        signal.pthread_kill(get_ident(), signal.SIGINT)
+        wait_until_gone(long_sleep)
+        is_gone.set()
+
+    other = Thread(target=interrupt)
+    other.start()
+    with pytest.raises(KeyboardInterrupt):
+        process.run(["sh", "-c", f"touch {begun}; {long_sleep}"], timeout=PATIENCE)
+    other.join()
+    assert is_gone.is_set()
 
 
 def test_child_left_behind_by_a_finished_process_is_ended(long_sleep: str) -> None:

@@ -1,5 +1,6 @@
 """One function over many things at once, ending at once when the person interrupts."""
 
+import math
 import queue
 import time
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from typing import TypeVar
 from imagepins.process import stopped_by
 
 AT_ONCE = 16
+_WAKE_SECONDS = 0.1
 GRACE_SECONDS = 6.0
 """How long an interrupt waits for children of the threads to be ended."""
 
@@ -61,11 +63,10 @@ def parallel(
         for _ in range(min(at_once, len(items))):
             all_ended.append(Event())
             Thread(target=work, args=all_ended[-1:], daemon=True).start()
-        for ended in all_ended:
-            ended.wait()
+        _wait(all_ended)
     except BaseException:
         stop.set()
-        _wait_a_little(all_ended)
+        _wait(all_ended, GRACE_SECONDS)
         raise
     if errors:
         raise _joined([errors[index] for index in sorted(errors)])
@@ -79,7 +80,10 @@ def _joined(errors: Sequence[BaseException]) -> BaseException:
     return first
 
 
-def _wait_a_little(all_ended: list[Event]) -> None:
-    deadline = time.monotonic() + GRACE_SECONDS
+def _wait(all_ended: Sequence[Event], seconds: float = math.inf) -> None:
+    deadline = time.monotonic() + seconds
     for ended in all_ended:
-        ended.wait(max(0.0, deadline - time.monotonic()))
+        # In short waits: Python tells of a signal that another thread got, or that came just before a wait, only once
+        # the wait is over.
+        while not ended.wait(_WAKE_SECONDS) and time.monotonic() < deadline:
+            pass

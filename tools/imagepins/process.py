@@ -97,14 +97,13 @@ def run(
 def _output(
     process: subprocess.Popen[bytes], data: bytes | None, timeout: float, stop: Event | None
 ) -> tuple[bytes, bytes]:
-    if stop is None:
-        return process.communicate(data, timeout=timeout)
     deadline = time.monotonic() + timeout
     while True:
         try:
-            return process.communicate(data, timeout=_WATCH_SECONDS)
+            # In short waits: Python tells of a signal that came just before one once that is over.
+            return process.communicate(data, timeout=min(_WATCH_SECONDS, max(0.0, deadline - time.monotonic())))
         except subprocess.TimeoutExpired:
-            if stop.is_set() or time.monotonic() > deadline:
+            if (stop and stop.is_set()) or time.monotonic() >= deadline:
                 raise
             data = None  # is on its way already
 
