@@ -1,5 +1,6 @@
 """pypi and apt pins: what an index says."""
 
+import bz2
 import gzip
 import json
 import lzma
@@ -238,6 +239,12 @@ def test_version_newer_than_the_lists_of_this_machine_is_looked_up(apt: Any, web
     index = lzma.compress(b"Package: librccl1\nVersion: 2:9.9-1\n")
     web.pages["/dists/bookworm/universe/binary-amd64/Packages.xz"] = {"body": index}
     assert apt("bookworm").run("rccl", "2:9.9").code == 0
+
+
+@pytest.mark.parametrize(("name", "pack"), [("Packages", bytes), ("Packages.bz2", bz2.compress)])
+def test_index_is_read_however_it_is_packed(apt: Any, web: Any, name: str, pack: Callable[[bytes], bytes]) -> None:
+    web.pages[f"/dists/sid/main/binary-amd64/{name}"] = {"body": pack(b"Package: librccl1\nVersion: 9.9-1\n")}
+    assert apt("sid").run("rccl", "9.9").code == 0
 
 
 def test_archive_is_asked_at_its_mirror(apt: Any, web: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

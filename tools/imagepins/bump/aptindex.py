@@ -1,11 +1,12 @@
 """A Debian package + suite → its versions, from this machine's apt lists or from the archives apt is set up for."""
 
+import bz2
 import gzip
 import io
 import lzma
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -18,6 +19,11 @@ from imagepins.parallel import parallel
 _COMPONENTS = ("main", "universe", "contrib", "non-free")
 # What is built for the suite, but not in it unless somebody asks for that, is left out: backports, proposed updates.
 _POCKETS = ("", "-updates", "-security")
+_OPENERS: Mapping[str, Callable[[io.BytesIO], io.BufferedIOBase]] = {
+    "xz": lzma.LZMAFile,
+    "gz": lambda packed: gzip.GzipFile(fileobj=packed),
+    "bz2": bz2.BZ2File,
+}
 _SECONDS = 180.0
 _SIZE_LIMIT = 128 << 20
 _UNPACKED_LIMIT = 1 << 30
@@ -83,7 +89,7 @@ def _archives() -> list[tuple[str, str]]:
 
 def _packages(folder: str) -> str | None:
     """Text of the index in ``folder``, or None where the archive has none there. Raises NetworkError."""
-    for name in ("Packages.xz", "Packages.gz"):
+    for name in ("Packages.xz", "Packages.gz", "Packages.bz2", "Packages"):
         content = _read(f"{folder}/{name}")
         if content is not None:
             return _unpacked(f"{folder}/{name}", content)
@@ -107,7 +113,7 @@ def _read(url: str) -> bytes | None:
 def _unpacked(url: str, content: bytes) -> str:
     packed = io.BytesIO(content)
     try:
-        with lzma.open(packed) if url.endswith(".xz") else gzip.open(packed) as stream:
+        with _OPENERS.get(url.rpartition(".")[2], io.BufferedReader)(packed) as stream:
             unpacked = stream.read(_UNPACKED_LIMIT + 1)
     except (lzma.LZMAError, zlib.error, OSError, EOFError) as error:
         raise NetworkError(f"{url}: is no package index ({error})") from error
