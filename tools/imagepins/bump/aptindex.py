@@ -16,7 +16,8 @@ from imagepins.errors import NetworkError
 from imagepins.gitrepo.url import mirrored
 from imagepins.parallel import parallel
 
-_COMPONENTS = ("main", "universe", "contrib", "non-free")
+# Debian's and Ubuntu's; an archive answers for those it does not have in a moment.
+_COMPONENTS = ("main", "universe", "contrib", "non-free", "non-free-firmware", "restricted", "multiverse")
 # What is built for the suite, but not in it unless somebody asks for that, is left out: backports, proposed updates.
 _POCKETS = ("", "-updates", "-security")
 _OPENERS: Mapping[str, Callable[[io.BytesIO], io.BufferedIOBase]] = {
