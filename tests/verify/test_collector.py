@@ -141,10 +141,12 @@ def test_library_of_a_gigabyte_is_mapped_not_read(
             file.seek(40)
             file.write(bytes(8))
 
+    ballast = b"x" * (200 << 20)  # what this process holds is none of the collector's
     document = collect()
+    del ballast
 
     assert [(each["size"], each["literals"]["ref"]) for each in document["libraries"]] == [(BIG, ["HEAD:1c0ab42"])]
-    assert document["peak_kib"] < 150 * 1024
+    assert 1024 < document["peak_kib"] < 150 * 1024
 
 
 def test_load_that_hangs_is_ended_with_everything_it_started(
