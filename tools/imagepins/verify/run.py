@@ -77,15 +77,16 @@ def verify_target(pins: PinSet, target: Target, options: Options, keeper: Keeper
 
 
 def _collect_all(pins: PinSet, target: Target, options: Options, keeper: Keeper) -> dict[str, Any]:
-    """The observed document, with what only the pins speak of that the image was built from.
+    """The observed document; for a judgement by the image's own pins with what only those speak of.
 
-    Those of other packages than pins.yaml has now can be told only once the image's labels are known.
+    Those of other packages than pins.yaml has now can be told only once the image's labels are known. By which pins a
+    document that is saved will be judged, nobody knows.
     """
     from imagepins.verify.stored import with_stored
 
     document = collect(target, options, keeper)
     labels = document["image"]["labels"]
-    if stored_pins(labels) is None:
+    if not (options.save or options.against == "image") or stored_pins(labels) is None:
         return document
     stored, _ = with_stored(target, pins, labels)
     if not unasked(make_request(stored), document["request"]):
