@@ -6,7 +6,6 @@ directory nor letter case can clash. Objects are never thrown away, so a commit 
 
 import hashlib
 import re
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -73,7 +72,9 @@ def default_branch(repository: Repository) -> tuple[str | None, str | None]:
     before = noted.read_text(errors="replace").strip() if noted.exists() else None
     if repository.is_offline:
         return before, before
-    with tempfile.TemporaryDirectory(dir=repository.path) as folder:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(dir=repository.path) as folder:
         bare = ["clone", "--quiet", "--bare", "--template=", "--depth=1", "--no-tags", "--single-branch"]
         bare += [f"--filter={COMMITS_ONLY}", repository.address, "head"]
         done = git_remote(bare, url=repository.url, cwd=Path(folder), stop=repository.stop)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Callable
 
 from imagepins.gitrepo.cache import Repository, absent, fetch_refs, read, refs_merged
@@ -80,6 +79,8 @@ def _from_python(text: str) -> str | None:
 
 
 def _from_toml(text: str) -> str | None:
+    import tomllib
+
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError:

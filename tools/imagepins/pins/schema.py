@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from imagepins.pins import text as yaml
@@ -82,6 +81,8 @@ def check(value: Value, expected: Type, key: str = "") -> Iterator[Finding]:
 
 def nearest(name: str, known: Iterator[str] | Mapping[str, Any] | list[str] | tuple[str, ...]) -> str:
     """``; did you mean 'x'?`` for the nearest known name, or the known names where none is near and they are few."""
+    from difflib import get_close_matches
+
     names = [str(item) for item in known]
     if close := get_close_matches(name, names, n=1):
         return f"; did you mean '{close[0]}'?"
