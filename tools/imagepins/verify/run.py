@@ -77,18 +77,21 @@ def verify_target(pins: PinSet, target: Target, options: Options, keeper: Keeper
 
 
 def _collect_all(pins: PinSet, target: Target, options: Options, keeper: Keeper) -> dict[str, Any]:
-    """The observed document; for a judgement by the image's own pins with what only those speak of.
+    """The observed document, with what only the pins speak of that the image was built from.
 
-    Those of other packages than pins.yaml has now can be told only once the image's labels are known. By which pins a
-    document that is saved will be judged, nobody knows.
+    Those of other packages than pins.yaml has now can be told only once the image's labels are known. Where pins.yaml
+    judges, pins that it does not have are left out; by which pins a saved document will be judged, nobody knows.
     """
     from imagepins.verify.stored import with_stored
 
     document = collect(target, options, keeper)
     labels = document["image"]["labels"]
-    if not (options.save or options.against == "image") or stored_pins(labels) is None:
+    if stored_pins(labels) is None:
         return document
     stored, _ = with_stored(target, pins, labels)
+    if options.against != "image" and not options.save:
+        known = {pin.name for pin in target.all_pins.values()}
+        stored = replace(stored, pins={role: pin for role, pin in stored.pins.items() if pin.name in known})
     if not unasked(make_request(stored), document["request"]):
         return document
     everything = {f"stored {name}": pin for name, pin in stored.all_pins.items()} | dict(target.all_pins)
