@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from imagepins.markup import code, defuse, fenced, folded, inert, markdown_table, printable
+from imagepins.markup import code, defuse, fenced, folded, inert, markdown_table
 
 HOSTILE = [
     "fixes #12",
@@ -69,19 +69,3 @@ def test_defusing_twice_changes_nothing_more(text: str) -> None:
 
 def test_a_summary_cannot_close_its_fold() -> None:
     assert folded("</summary></details>", "body").count("</details>") == 1
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "\x1b[31mred\x1b[0m",
-        "\x1b]0;title\x07red",
-        "\x1b]8;;http://x\x1b\\red\x1b]8;;\x1b\\",
-        "r\x08\x07e\x00d",
-        "\u202ered\u2066",
-        "\x1bcred",
-    ],
-    ids=["colour", "title", "link", "control", "direction", "reset"],
-)
-def test_printable_text_moves_no_terminal(text: str) -> None:
-    assert printable(text) == "red"

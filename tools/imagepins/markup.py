@@ -19,7 +19,6 @@ _ACTED_ON = (
     re.compile(r"(\bhttps?:)(?=//)", re.IGNORECASE),
     re.compile(r"(\bwww\.)(?=\w)", re.IGNORECASE),
 )
-_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.")
 _MARKUP = re.compile(r"[\\`*\[|~$]|(?<![^\W_])_|_(?![^\W_])|^[#>+=-]|^\d+(?=[.)](?:\s|$))")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
@@ -30,11 +29,6 @@ def defuse(text: str) -> str:
     for pattern in _ACTED_ON:
         text = pattern.sub(rf"\g<1>{BREAK}", text)
     return text
-
-
-def printable(text: str) -> str:
-    """``text`` without sequences and characters that move a terminal's cursor, colour it or turn its text around."""
-    return "".join(filter(_is_printable, _SEQUENCE.sub("", text)))
 
 
 def inert(text: str) -> str:

@@ -6,17 +6,24 @@ clear the screen, set the clipboard or make one line look like another.
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
 # Control characters but tab and the ends of lines, and those that turn the direction of writing.
 _STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 
+_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.")
+
 
 def printable(text: str) -> str:
     r"""``text`` with ``\u001b`` in the place of an escape character, and so on; inside JSON that means the same."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def colourless(text: str) -> str:
+    """``text`` without whole sequences, such as colours of a compiler's errors, and printable."""
+    return printable(_SEQUENCE.sub("", text))
 
 
 class _Guard:
@@ -29,7 +36,13 @@ class _Guard:
         self.guarded_stream.write(printable(text))
         return len(text)
 
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
     def __getattr__(self, name: str) -> Any:
+        if name == "buffer":  # who finds it writes beside the guard, as click does for an ASCII terminal
+            raise AttributeError(name)
         return getattr(self.guarded_stream, name)
 
 

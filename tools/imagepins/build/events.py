@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from imagepins.markup import printable
+from imagepins.terminal import colourless
 
 TAIL_LINES = 40
 """Lines of a failed step that its report shows."""
@@ -152,7 +152,7 @@ class Events:
         # Progress bars overwrite themselves; what stands there in the end is what counts.
         shown = line.rstrip("\r").rpartition("\r")[2]
         self.is_clipped = self.is_clipped or CLIPPED in shown
-        step.tail.append(printable(shown))
+        step.tail.append(colourless(shown))
         return f"#{step.number} {shown}"
 
 

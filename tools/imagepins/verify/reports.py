@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from imagepins.columns import aligned
+from imagepins.terminal import printable
 from imagepins.verify.findings import Check, Report, Status
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def plain_table(report: Report) -> str:
 
 def visible(text: str) -> str:
     """One line of text from an image that steers no terminal and can be written in any encoding's place."""
-    return re.sub("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+", " ", text)
+    return printable(re.sub("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+", " ", text))
 
 
 def as_junit(reports: Sequence[Report], *, strict: bool) -> str:
