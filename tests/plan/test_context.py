@@ -63,6 +63,9 @@ def test_what_git_keeps_is_no_part_of_a_context(root: Path, *, is_file: bool) ->
     kept.write_text("of this checkout")
     (root / "dir/.gitignore").write_text("a file like others")
     assert read(root, ".", "dir") == [".hidden", "a.txt", "b.txt", "dir/.gitignore", "dir/c", "dir/sub/d", "link"]
+    assert read(root, "dir/*", "dir/.g*") == ["dir/.gitignore", "dir/c", "dir/sub/d"]
+    with pytest.raises(PinsError, match=r"D:7: 'dir/\.git' differs between checkouts"):
+        read(root, "dir/.git")
 
 
 def test_brackets_and_stars_that_are_escaped_stand_for_themselves(root: Path) -> None:

@@ -26,6 +26,12 @@ def test_hashes_of_an_unchanged_tree_are_those_of_now(project: "Project") -> Non
     assert hashes_at(project.root, "pins.yaml", "HEAD") == project.hashes()
 
 
+def test_a_commit_without_files_has_no_hashes(project: "Project") -> None:
+    subprocess.run(["git", "init", "-q"], cwd=project.root, check=True)
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "empty"], cwd=project.root, check=True)
+    assert hashes_at(project.root, "pins.yaml", "HEAD") is None
+
+
 def test_links_out_of_the_tree_are_no_obstacle_and_count_by_where_they_lead(project: "Project") -> None:
     for name, target in (("absolute", "/etc/passwd"), ("out", "../../../../../../etc")):
         (project.root / name).symlink_to(target)

@@ -24,6 +24,9 @@ from imagepins.plan.stages import Use
 LIMIT_BYTES = 50 * 1024 * 1024
 """Largest context, in bytes: what is bigger belongs into a pin of kind url or git."""
 
+GIT_DIR = ".git"
+"""What git keeps of a repository or submodule. It differs between checkouts, so it is in no context."""
+
 MAX_LINKS = 40
 """Links followed on the way to one file, as Linux does."""
 
@@ -75,6 +78,8 @@ def _matches(root: Path, use: Use, dockerfile: str) -> Iterator[Path]:
     parts = PurePosixPath(posixpath.normpath(use.name.lstrip("/") or ".")).parts
     if ".." in parts:
         raise PinsError(f"{dockerfile}:{use.line}: '{use.name}' leaves the build context; put the file below it")
+    if GIT_DIR in parts:
+        raise PinsError(f"{dockerfile}:{use.line}: '{use.name}' differs between checkouts; no context holds {GIT_DIR}")
     for path in _glob(root, root, parts):
         links, end = _follow(root, path)
         if end is None or not os.path.lexists(end):
@@ -106,7 +111,7 @@ def _glob(root: Path, directory: Path, parts: tuple[str, ...]) -> Iterator[Path]
         return
     if first == "**":
         yield from _glob(root, directory, rest)
-    for name in sorted(path.name for path in here.iterdir()):
+    for name in sorted(path.name for path in here.iterdir() if path.name != GIT_DIR):
         path = directory / name
         if first == "**":
             yield from _glob(root, path, parts) if path.is_dir() and not path.is_symlink() else ()
@@ -115,11 +120,11 @@ def _glob(root: Path, directory: Path, parts: tuple[str, ...]) -> Iterator[Path]
 
 
 def _below(directory: Path) -> Iterator[Path]:
-    """Files and links below a directory, without what git keeps of a submodule: that differs between checkouts."""
+    """Files and links below a directory, without what git keeps there."""
     for here, folders, files in os.walk(directory):
-        folders[:] = [name for name in folders if name != ".git"]
+        folders[:] = [name for name in folders if name != GIT_DIR]
         links = [name for name in folders if (Path(here) / name).is_symlink()]
-        yield from (Path(here) / name for name in (*links, *files) if name != ".git")
+        yield from (Path(here) / name for name in (*links, *files) if name != GIT_DIR)
 
 
 @cache

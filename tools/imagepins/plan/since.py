@@ -56,5 +56,7 @@ def _check_out(root: Path, commit: str, scratch: Path, into: Path) -> bool:
         return False
     argv = ["checkout-index", "--all", "--quiet", "--ignore-skip-worktree-bits", f"--prefix={scratch}/all/"]
     run([*git, *argv], env=env, timeout=300)
+    if not (scratch / "all" / below).is_dir():
+        return False  # a tree without files
     (scratch / "all" / below).rename(into)
     return True
