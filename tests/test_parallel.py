@@ -12,6 +12,7 @@ from threading import Event, get_ident
 import click
 import pytest
 
+from imagepins import process
 from imagepins.cli import run_command
 from imagepins.errors import RefError
 from imagepins.parallel import both, parallel
@@ -124,3 +125,29 @@ def _hanging(root: Path, hangs_at: str, *args: str) -> Iterator["subprocess.Pope
             yield process
         finally:
             process.kill()
+
+
+def test_what_runs_in_parallel_within_a_thread_is_stopped_with_it(tmp_path: Path) -> None:
+    stop = Event()
+
+    def inner(number: int) -> None:
+        script = f"echo $$ >>{tmp_path}/pids; exec sleep 600"
+        process.run(["sh", "-c", script], timeout=PATIENCE, check=False)
+
+    def outer(number: int) -> None:
+        if number:
+            wait_for(lambda: len(pids_in(tmp_path / "pids")) == 2, what="both")
+            stop.set()
+        else:
+            parallel(inner, [1, 2])
+
+    with pytest.raises(process.ProcessFailed, match="stopped"):
+        parallel(outer, [0, 1], stop)
+    wait_for(lambda: not any(map(is_running, pids_in(tmp_path / "pids"))), what="the end of both")
+
+
+def test_nothing_is_begun_once_it_was_stopped() -> None:
+    stop = Event()
+    stop.set()
+    with pytest.raises(KeyboardInterrupt):
+        parallel(str, [1], stop)

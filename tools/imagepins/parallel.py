@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from threading import Event, Thread
 from typing import TypeVar
 
-from imagepins.process import stopped_by
+from imagepins.process import stop_of_thread, stopped_by
 
 AT_ONCE = 16
 _WAKE_SECONDS = 0.1
@@ -33,10 +33,11 @@ def parallel(
 ) -> list[Found]:
     """``function`` of every item, in their order. An error is raised once all have ended, with others as its notes.
 
-    On an interrupt ``stop`` is set, which ends the processes of all threads, and nobody waits for other things they
-    do: the threads are daemons, which a pool's are not.
+    On an interrupt ``stop`` is set, which ends the processes of all threads, also of those that a thread runs in
+    parallel itself, and nobody waits for other things they do: the threads are daemons, which a pool's are not. Raises
+    KeyboardInterrupt where ``stop`` was set before all had begun.
     """
-    stop = stop or Event()
+    stop = stop or stop_of_thread() or Event()
     todo: queue.SimpleQueue[int] = queue.SimpleQueue()
     found: dict[int, Found] = {}
     errors: dict[int, BaseException] = {}
@@ -70,6 +71,8 @@ def parallel(
         raise
     if errors:
         raise _joined([errors[index] for index in sorted(errors)])
+    if len(found) < len(items):
+        raise KeyboardInterrupt
     return [found[index] for index in range(len(items))]
 
 

@@ -56,12 +56,17 @@ class ProcessFailed(ImagePinsError):
 @contextmanager
 def stopped_by(stop: Event) -> Iterator[None]:
     """Every process that this thread starts within ends when another thread sets ``stop``, as if each were given it."""
-    before = getattr(_of_thread, "stop", None)
+    before = stop_of_thread()
     _of_thread.stop = stop
     try:
         yield
     finally:
         _of_thread.stop = before
+
+
+def stop_of_thread() -> Event | None:
+    """The event of the innermost ``stopped_by`` that this thread is in."""
+    return getattr(_of_thread, "stop", None)
 
 
 def run(
@@ -79,7 +84,7 @@ def run(
     ``env`` replaces the environment where given; ``timeout`` is in seconds. Raises ProcessFailed when the program is
     missing, when time runs out or another thread sets ``stop``, and, if ``check``, when the exit code is not 0.
     """
-    stop = stop or getattr(_of_thread, "stop", None)
+    stop = stop or stop_of_thread()
     process = _start(argv, cwd, env, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE)
     try:
         data = stdin.encode() if isinstance(stdin, str) else stdin
@@ -122,7 +127,7 @@ def stream(
     ``timeout`` is in seconds; when it has passed, and when another thread sets ``stop``, the whole process group is
     ended. Raises ProcessFailed for both, and when the program is missing.
     """
-    stop = stop or getattr(_of_thread, "stop", None)
+    stop = stop or stop_of_thread()
     process = _start(argv, cwd, env, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     ended = Event()
     causes: list[ProcessFailed] = []

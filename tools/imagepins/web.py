@@ -6,6 +6,7 @@ Time and size have limits, and what failed on the way is asked for again after a
 import queue
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from threading import Thread
@@ -23,6 +24,7 @@ TIMEOUT = (10.0, 30.0)
 LONGEST_WAIT_SECONDS = 30.0
 """A server that wants a longer pause is one that did not answer."""
 _BACK_OFF_SECONDS = 0.5
+_WAKE_SECONDS = 0.1
 _PART = 1 << 16
 
 Taken = TypeVar("Taken")
@@ -201,11 +203,12 @@ def _within(seconds: float, function: Callable[[], Taken]) -> Taken:
             ended.put(lambda: found)
 
     Thread(target=work, daemon=True).start()
-    try:
-        result = ended.get(timeout=seconds)
-    except queue.Empty:
-        raise _late(seconds) from None
-    return result()
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        # In short waits: Python tells of a signal that another thread got only once the wait is over.
+        with suppress(queue.Empty):
+            return ended.get(timeout=min(left, _WAKE_SECONDS))()
+    raise _late(seconds)
 
 
 def _raiser(error: BaseException) -> Callable[[], Any]:
