@@ -28,9 +28,9 @@ images:
 """
 
 
-def found(text: str) -> list[tuple[int, str]]:
+def found(text: str, platform: str = "linux/amd64") -> list[tuple[int, str]]:
     """Line and rule of everything that is found in a Dockerfile."""
-    return [(problem.line, problem.rule) for problem in check(parse(text, "Dockerfile"), text, loads(PINS))]
+    return [(problem.line, problem.rule) for problem in check(parse(text, "Dockerfile"), text, loads(PINS), platform)]
 
 
 @pytest.mark.parametrize(
@@ -211,3 +211,9 @@ def test_an_image_is_a_pin_or_one_of_our_own(text: str, expected: list[tuple[int
 def test_add_says_what_it_fetches(line: str, *, is_found: bool) -> None:
     last = 1 + len(line.splitlines())
     assert ((last, "unchecked-add") in found(f"FROM a\n{line}\n")) is is_found
+
+
+@pytest.mark.parametrize(("platform", "is_found"), [("linux/amd64", True), ("linux/arm64", False)])
+def test_images_are_those_of_the_targets_platform(platform: str, *, is_found: bool) -> None:
+    text = "FROM a AS base-arm64\nFROM base-${TARGETARCH}\n"
+    assert ((2, "foreign-image") in found(text, platform)) is is_found

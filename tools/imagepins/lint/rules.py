@@ -10,19 +10,15 @@ from dataclasses import dataclass
 from imagepins.lint import shell
 from imagepins.lint.hidden import hidden_literals, pinned_values
 from imagepins.lint.stages import Stage, global_args, is_read_from_environment, stages
-from imagepins.pins.model import ImagePin, PinSet
+from imagepins.pins.model import DEFAULT_PLATFORM, ImagePin, PinSet
 from imagepins.plan.dockerfile import Instruction, Parsed
 from imagepins.plan.graph import normal
-from imagepins.plan.stages import sources
+from imagepins.plan.stages import Sources, sources
 
 _NAME = re.compile(r"\$\{?([A-Za-z_]\w*)")
 _SHA = re.compile(r"(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-f])")
 _DIRECTIVE = re.compile(r"#\s*(?:syntax|escape|check)\s*=\s*\S+", re.IGNORECASE)
 _PATHS = re.compile(r"\bLD_LIBRARY_PATH=(\"[^\"]*\"|'[^']*'|\S*)")
-
-
-PLATFORM = "linux/amd64"
-"""Which names stand for outside images hardly depends on it."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +30,9 @@ class Problem:
     message: str
 
 
-def check(parsed: Parsed, text: str, pinset: PinSet) -> list[Problem]:
-    """All problems of one Dockerfile, by line."""
+def check(parsed: Parsed, text: str, pinset: PinSet, platform: str = DEFAULT_PLATFORM) -> list[Problem]:
+    """All problems of one Dockerfile for a platform, by line."""
+    outside = sources(parsed, "Dockerfile", platform)
     found = [
         *arg_outside_its_scope(parsed),
         *arg_unused_or_undeclared(parsed),
@@ -45,8 +42,8 @@ def check(parsed: Parsed, text: str, pinset: PinSet) -> list[Problem]:
         *empty_search_path(parsed),
         *late_directive(parsed, text),
         *literal_from_elsewhere(text, pinset),
-        *image_from_elsewhere(parsed, pinset),
-        *unchecked_download(parsed),
+        *image_from_elsewhere(outside, pinset),
+        *unchecked_download(outside),
     ]
     return sorted(found, key=lambda problem: (problem.line, problem.rule))
 
@@ -141,19 +138,19 @@ def literal_from_elsewhere(text: str, pinset: PinSet) -> Iterator[Problem]:
         )
 
 
-def image_from_elsewhere(parsed: Parsed, pinset: PinSet) -> Iterator[Problem]:
+def image_from_elsewhere(outside: Sources, pinset: PinSet) -> Iterator[Problem]:
     """An outside image that is no pin is moved by no bump, and one without digest by anybody: no hash sees either."""
     known = {normal(str(pin.value)) for pin in pinset.pins.values() if isinstance(pin, ImagePin)}
     known |= {normal(tag) for target in pinset.targets.values() for tag in target.tags}
-    for use in sources(parsed, "Dockerfile", PLATFORM).images:
+    for use in outside.images:
         # Docker refuses what it cannot expand, such as the value of a pin that is not known yet.
         if "$" not in use.name and normal(use.name) not in known:
             yield Problem(use.line, "foreign-image", f"{use.name} is no pin and no image of pins.yaml; make it a pin")
 
 
-def unchecked_download(parsed: Parsed) -> Iterator[Problem]:
+def unchecked_download(outside: Sources) -> Iterator[Problem]:
     """ADD takes what an address has today, and its cache what it had once (moby/buildkit#7108)."""
-    for use in sources(parsed, "Dockerfile", PLATFORM).unchecked:
+    for use in outside.unchecked:
         if not _SHA.search(use.name):
             yield Problem(use.line, "unchecked-add", f"{use.name}: give ADD its --checksum, or a commit")
 

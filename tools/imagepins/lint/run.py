@@ -87,7 +87,7 @@ def _ask(subject: _Subject, tool: str) -> list[Problem] | str:
     path = subject.root / subject.target.dockerfile
     try:
         if tool == "own":
-            return rules.check(subject.parsed, subject.text, subject.pinset)
+            return rules.check(subject.parsed, subject.text, subject.pinset, str(subject.target.platform))
         if tool == "hadolint":
             return linters.hadolint(path, subject.root / ".hadolint.yaml")
         return linters.buildkit(path, subject.parsed, subject.target.platform)
