@@ -62,6 +62,14 @@ def process_mark(pid: int) -> str:
 
 
 def is_alive(mark: str) -> bool:
-    """Whether the process that made this mark still runs."""
+    """Whether the process that made this mark still runs; one that may not be looked at counts as that."""
     pid = mark.partition(":")[0]
-    return pid.isdigit() and process_mark(int(pid)) == mark and not mark.endswith(":0")
+    if not pid.isdigit() or mark.endswith(":0"):
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return process_mark(int(pid)) in (mark, f"{pid}:0")  # hidepid leaves the processes of others out of /proc
+    return process_mark(int(pid)) == mark

@@ -95,8 +95,10 @@ def _collect_all(pins: PinSet, target: Target, options: Options, keeper: Keeper)
     if not unasked(make_request(stored), document["request"]):
         return document
     everything = {f"stored {name}": pin for name, pin in stored.all_pins.items()} | dict(target.all_pins)
+    same = replace(options, ref=document["image"]["id"])  # its tag may name another one by now
     with Keeper() as again:
-        return collect(replace(target, pins=everything, parent=None), options, again)
+        fuller = collect(replace(target, pins=everything, parent=None), same, again)
+    return {**fuller, "image": {**fuller["image"], "ref": document["image"]["ref"]}}
 
 
 def collect(target: Target, options: Options, keeper: Keeper) -> dict[str, Any]:

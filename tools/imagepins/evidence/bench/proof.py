@@ -27,7 +27,8 @@ def prove(pinset: PinSet, target: Target, ref: str) -> tuple[Mapping[str, Any], 
     names = {*map(str, target.all_pins), "gates"}
     found = {check.name: check.found for check in report.checks if check.subject in names}
     proof = {"image_id": facts["Id"], "verified": report.is_good(), "found": found}
-    return proof, "" if report.is_good() else f"{ref} is not what pins.yaml says: {_why(report)}"
+    why = _why(report).replace(facts["Id"], ref)
+    return proof, "" if report.is_good() else f"{ref} is not what pins.yaml says: {why}"
 
 
 def _why(report: Report) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from imagepins.columns import counted
 from imagepins.evidence.bisection.history import Described, History, describe_commit
 from imagepins.evidence.bisection.search import Found, Verdict, trials_left
 from imagepins.evidence.bisection.trials import Trials
@@ -17,7 +18,7 @@ def bisect_text(history: History, found: Found, trials: Trials) -> str:
         lines += [f"  {each.commit.sha} {each.commit.date[:10]} {each.commit.subject}" for each in described]
     skipped = [(commit, trial) for commit, trial in trials.found.items() if trial.verdict is Verdict.SKIP]
     lines += [f"skipped {commit[:12]}: {trial.why}" for commit, trial in skipped]
-    counts = f"{len(trials.found)} commits tried, {len(skipped)} of them skipped"
+    counts = f"{counted(len(trials.found), 'commit')} tried, {len(skipped)} of them skipped"
     lines.append(f"{counts}; {len(history.span.commits)} touch the path, of {history.all_count}")
     return "".join(f"{line}\n" for line in lines)
 
@@ -41,8 +42,8 @@ def forecast_text(history: History, trials: Trials) -> str:
     """What a bisection is going to take, in one line."""
     found = forecast_json(history, trials)
     return (
-        f"{found['commits']} commits under the path, of {found['all_commits']}; "
-        f"at most {found['builds']} builds, {found['ends']} of them the ends\n"
+        f"{counted(found['commits'], 'commit')} under the path, of {found['all_commits']}; "
+        f"at most {counted(found['builds'], 'build')}, {found['ends']} of them the ends\n"
     )
 
 
