@@ -48,7 +48,7 @@ def test_no_template_line_is_told_where_the_template_has_changed_meanwhile(proje
     ("line", "what"),
     [
         ("ENV KEY=hf_0123456789abcdef", "the value of HF_TOKEN"),
-        ("LABEL by=https://mirror.example/inside/", "the address of a git mirror"),
+        ("LABEL by=https://mirror.example/inside/", "the address of a mirror"),
         (f"ENV CA='{'Q' * 64}'", "a certificate of the CA bundle"),
     ],
     ids=["token", "mirror", "certificate"],

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from imagepins.errors import BuildFailed
+from imagepins.gitrepo.url import parse_mirrors
 
 _WORDS = r"TOKEN|PASSWORD|PASSWD|SECRET|CREDENTIALS?|APIKEY|(?:API|PRIVATE|SECRET|ACCESS)_KEY"
 _NAME = re.compile(rf"(?:^|_)(?:{_WORDS})(?:$|_)", re.IGNORECASE)
@@ -23,7 +24,7 @@ def refuse_leaks(target: str, texts: Mapping[str, str], secrets: Mapping[str, Pa
 
     ``texts`` maps how a text is called to the text, ``secrets`` ids to files.
     """
-    private = {**_certificates(secrets.get("ca")), **_mirrors(secrets.get("gitconfig")), **_tokens()}
+    private = {**_certificates(secrets.get("ca")), **_mirrors(), **_tokens()}
     for called, text in texts.items():
         for value, what in private.items():
             if (at := text.find(value)) >= 0:
@@ -43,10 +44,9 @@ def _tokens() -> dict[str, str]:
     }
 
 
-def _mirrors(config: Path | None) -> dict[str, str]:
-    """Addresses that git fetches from instead of those that pins.yaml names."""
-    found = re.findall(r'^\[url "(.+)"\]$', config.read_text(encoding="utf-8"), re.MULTILINE) if config else ()
-    return dict.fromkeys(found, "the address of a git mirror")
+def _mirrors() -> dict[str, str]:
+    """Addresses of the environment's mirrors; those of pins.yaml everybody knows."""
+    return dict.fromkeys(parse_mirrors(os.environ.get("IMAGEPINS_MIRRORS", "")).values(), "the address of a mirror")
 
 
 def _certificates(bundle: Path | None) -> dict[str, str]:

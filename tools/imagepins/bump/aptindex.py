@@ -99,8 +99,7 @@ def _packages(folder: str) -> str | None:
 
 def _read(url: str) -> bytes | None:
     if url.startswith("file:"):
-        path = Path(unquote(urlsplit(url).path))
-        return path.read_bytes() if path.is_file() else None
+        return _on_disk(Path(unquote(urlsplit(url).path)))
     from imagepins import web
 
     answer = web.get(url, web.Limits(_SECONDS, _SIZE_LIMIT))
@@ -109,6 +108,19 @@ def _read(url: str) -> bytes | None:
     if answer.status != 200:
         raise NetworkError(f"{url}: answers {answer.status_text}")
     return answer.body
+
+
+def _on_disk(path: Path) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_SIZE_LIMIT + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise NetworkError(f"{path}: {error.strerror}") from error
+    if len(content) > _SIZE_LIMIT:
+        raise NetworkError(f"{path}: is larger than {_SIZE_LIMIT >> 20} MiB")
+    return content
 
 
 def _unpacked(url: str, content: bytes) -> str:

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,7 @@ def carry_out(
 
     root = pins_path.parent
     prepare_branch(root, branch)
-    with only_committer(root):
+    with nullcontext() if dry_run else only_committer(root):
         check = partial(check_committable, root)
         outcome = bump(pins_path, request, options, dry_run=dry_run, before_write=check)
         if not outcome.proposal.contents:

@@ -40,9 +40,9 @@ class Status:
         return "unknown" if self.unknown or self.latest is None else "current"
 
 
-def start(pin: Pin, *, unknown: tuple[str, ...] = ()) -> Status:
+def start(pin: Pin) -> Status:
     """The status of a pin of which nothing is known but what stands in the file."""
-    return Status(pin.name, pin.kind, known_id(pin), unknown=unknown)
+    return Status(pin.name, pin.kind, known_id(pin))
 
 
 def failed(status: Status, error: ImagePinsError) -> Status:

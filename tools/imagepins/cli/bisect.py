@@ -7,8 +7,6 @@ import click
 from imagepins.cli import json_option, pins_option
 from imagepins.cli.compare import show
 
-MINUTES = click.FloatRange(0, min_open=True)
-
 
 @click.command()
 @click.argument("image")
