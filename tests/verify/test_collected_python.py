@@ -48,11 +48,11 @@ def make_package(folder: Path) -> None:
 def test_folder_named_like_a_package_is_no_place_to_import_from(
     modules: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    make_package(tmp_path / "work/served/python/served")
+    make_package(tmp_path / "tree/served/python/served")
 
-    found = modules("work", "work/served/python")
+    found = modules("tree", "tree/served/python")
 
-    place = f"{tmp_path}/work/served/python/served/__init__.py"
+    place = f"{tmp_path}/tree/served/python/served/__init__.py"
     assert found == {"taken": place, "candidates": [place], "error": ""}
 
 
@@ -70,15 +70,15 @@ def test_folder_that_is_taken_before_an_editable_install_is_told(
     modules: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
     make_package(tmp_path / "src/served")
-    (tmp_path / "work/served").mkdir(parents=True)
+    (tmp_path / "tree/served").mkdir(parents=True)
     (tmp_path / "site").mkdir()
     file = f"{tmp_path}/src/served/__init__.py"
     finds = f"return importlib.util.spec_from_file_location(name, {file!r}) if name == 'served' else None"
     (tmp_path / "site/sitecustomize.py").write_text(FINDER.format(finds))
 
-    found = modules("work", "site")
+    found = modules("tree", "site")
 
-    assert (found["taken"], found["candidates"]) == (f"{tmp_path}/work/served", [file, f"{tmp_path}/work/served"])
+    assert (found["taken"], found["candidates"]) == (f"{tmp_path}/tree/served", [file, f"{tmp_path}/tree/served"])
 
 
 def test_finder_that_fails_is_told_and_hides_no_other_place(

@@ -499,7 +499,7 @@ HONEST_ELSEWHERE = {
     ),
     "wheels-as-installed": (whole_wheel("kernel-pack", "2.0") + "\n" + whole_wheel("app", "1.0"), "python"),
     "checkout-of-a-package-s-name-in-the-working-directory": (
-        f"WORKDIR /work/vllm/python/vllm\nRUN touch __init__.py && echo /work/vllm/python >{SITE}/v.pth\nWORKDIR /work",
+        f"WORKDIR /sgl/vllm/python/vllm\nRUN touch __init__.py && echo /sgl/vllm/python >{SITE}/v.pth\nWORKDIR /sgl",
         "editable",
     ),
 }
