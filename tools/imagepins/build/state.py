@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from imagepins.writing import replace_text
+
 
 @dataclass(frozen=True)
 class LastBuild:
@@ -45,8 +47,4 @@ def write_state(path: Path, builds: Mapping[str, LastBuild]) -> None:
     """Add ``builds`` to what is recorded, by replacing the file."""
     every = {**read_state(path), **builds}
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".new")
-    temporary.write_text(
-        json.dumps({name: asdict(each) for name, each in sorted(every.items())}, indent=2) + "\n", encoding="utf-8"
-    )
-    temporary.replace(path)
+    replace_text(path, json.dumps({name: asdict(each) for name, each in sorted(every.items())}, indent=2) + "\n")

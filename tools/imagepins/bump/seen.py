@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from imagepins.gitrepo.cache import Repository, commits_of, read
-from imagepins.gitrepo.store import write_note
+from imagepins.writing import replace_text
 
 LIMIT = 5000
 """Lines kept. A look-up adds one for each ref that has moved."""
@@ -26,7 +26,7 @@ def note_seen(repository: Repository, refs: Iterable[str]) -> None:
         newest = sorted(lines, key=lambda line: line[1])[-(LIMIT // 2) :]
         # A tag may stand where it stood when the cache began.
         lines = [*(line for line in lines if line[0] in tips and line not in newest), *newest]
-        write_note(path, "".join(f"{tip} {second}\n" for tip, second in lines))
+        replace_text(path, "".join(f"{tip} {second}\n" for tip, second in lines))
     known = {tip for tip, _ in lines}
     new = [tip for tip in dict.fromkeys(tips) if tip not in known]
     with path.open("a") as stream:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from imagepins.cli import json_option, pins_option
-from imagepins.cli.plan import append, load_nodes, registry_option
+from imagepins.cli.plan import load_nodes, registry_option
 from imagepins.errors import BuildFailed, UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +88,9 @@ def _tell(results: "Sequence[Result]", *, as_json: bool, summary: Path | None) -
     from imagepins.build import results as told
 
     if summary:
-        append(summary, told.markdown(results))
+        from imagepins.writing import append_text
+
+        append_text(summary, told.markdown(results))
     if as_json:
         import json
 

@@ -68,7 +68,7 @@ def show_comparison(
     from imagepins.evidence.figures import report
     from imagepins.evidence.figures.limits import broken_limits
     from imagepins.evidence.figures.plot import comparison_svg
-    from imagepins.verify.writing import write_text
+    from imagepins.writing import write_text
 
     if svg:
         write_text(svg, comparison_svg(result, title=title))

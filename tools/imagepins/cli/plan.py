@@ -115,17 +115,9 @@ def matrix(
     else:
         click.echo(making.line(making.chunks(entries, size)))
     if github_output:
-        append(github_output, making.github_outputs(entries, size))
+        from imagepins.writing import append_text
 
-
-def append(path: Path, text: str) -> None:
-    """Add ``text`` to a file, whose directory is made. Raises UsageError where that cannot be."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
+        append_text(github_output, making.github_outputs(entries, size))
 
 
 def _runners(options: Iterable[str], weights: set[str]) -> dict[str, str]:

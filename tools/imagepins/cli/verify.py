@@ -98,7 +98,7 @@ def _show(report: Report) -> None:
 
 def _write(reports: list[Report], *, strict: bool, junit: Path | None, summary: Path | None, as_json: bool) -> None:
     from imagepins.verify import reports as render
-    from imagepins.verify.writing import append_text, write_text
+    from imagepins.writing import append_text, write_text
 
     if as_json:
         click.echo(render.as_json(reports, strict=strict))

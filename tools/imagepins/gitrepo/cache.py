@@ -11,12 +11,13 @@ from pathlib import Path
 
 from imagepins.errors import NetworkError, RefError
 from imagepins.gitrepo.command import FETCH_SECONDS, git, git_remote, last_words
-from imagepins.gitrepo.store import PARTIAL, empty, is_damaged, is_rotten, locked, remove_left_locks, tidy, write_note
+from imagepins.gitrepo.store import PARTIAL, empty, is_damaged, is_rotten, locked, remove_left_locks, tidy
 from imagepins.gitrepo.store import Repository as Repository
 from imagepins.gitrepo.store import cache_root as cache_root
 from imagepins.gitrepo.store import open_repository as open_repository
 from imagepins.pins.text import masked
 from imagepins.process import ProcessFailed
+from imagepins.writing import replace_text
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 COMMITS_ONLY = "tree:0"
@@ -83,7 +84,7 @@ def default_branch(repository: Repository) -> tuple[str | None, str | None]:
         here = f"--git-dir={folder}/head"
         symbolic = git([here, "symbolic-ref", "HEAD"], cwd=Path(folder), check=False).stdout.strip()
     name = symbolic.removeprefix("refs/heads/") or None
-    write_note(noted, f"{name or ''}\n")
+    replace_text(noted, f"{name or ''}\n")
     return name, before
 
 
@@ -116,7 +117,7 @@ def chosen_filter(repository: Repository) -> str:
 
 def choose_filter(repository: Repository, chosen: str) -> None:
     """Leave out ``chosen`` from now on, so that what is new is as whole as what is there."""
-    write_note(repository.path / "filter", f"{chosen}\n")
+    replace_text(repository.path / "filter", f"{chosen}\n")
 
 
 def read(repository: Repository, *arguments: str, stdin: str | None = None, check: bool = True) -> str:

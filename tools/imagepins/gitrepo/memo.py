@@ -5,7 +5,8 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from imagepins.gitrepo.store import Repository, write_note
+from imagepins.gitrepo.store import Repository
+from imagepins.writing import replace_text
 
 LIMIT = 5000
 """Answers kept; beyond, all are thrown away, since most are about commits of long ago."""
@@ -30,7 +31,7 @@ def remember(repository: Repository, answer: list[str], *question: str) -> None:
         if len(list(place.parent.iterdir())) > LIMIT:
             shutil.rmtree(place.parent)
             place.parent.mkdir()
-        write_note(place, " ".join([*answer, _END]))
+        replace_text(place, " ".join([*answer, _END]))
 
 
 def _place(repository: Repository, question: tuple[str, ...]) -> Path:

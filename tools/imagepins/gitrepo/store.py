@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event, get_ident
+from threading import Event
 
 from imagepins.dirlock import acquire
 from imagepins.errors import NetworkError, UsageError
@@ -101,13 +101,6 @@ def open_repository(
     except OSError as error:
         raise UsageError(f"{root}: {error.strerror}; name another cache folder by XDG_CACHE_HOME") from error
     return repository
-
-
-def write_note(path: Path, text: str) -> None:
-    """Write a small file of a cache, by replace: readers hold no lock and see the old or the new. Raises OSError."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.{get_ident()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
 
 
 @contextmanager

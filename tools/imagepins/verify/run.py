@@ -17,7 +17,7 @@ from imagepins.verify.findings import Report
 from imagepins.verify.keeper import Keeper
 from imagepins.verify.outcome import NoAnswer
 from imagepins.verify.request import make_request, unasked
-from imagepins.verify.writing import write_text
+from imagepins.writing import write_text
 
 GPU_DEVICES = ("/dev/kfd", "/dev/dri")
 

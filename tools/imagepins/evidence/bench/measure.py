@@ -21,7 +21,7 @@ from imagepins.evidence.bench import container
 from imagepins.evidence.figures.records import iter_objects
 from imagepins.pins.model import Bench
 from imagepins.process import Completed
-from imagepins.verify.writing import write_text
+from imagepins.writing import write_text
 
 _READY_ATTEMPT_SECONDS = 10.0
 _READY_PAUSE_SECONDS = 0.5

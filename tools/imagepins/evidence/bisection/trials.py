@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from imagepins.evidence.bisection.search import Verdict
-from imagepins.verify.writing import write_text
+from imagepins.writing import write_text
 
 
 @dataclass(frozen=True)
