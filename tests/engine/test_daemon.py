@@ -83,12 +83,12 @@ def test_killed_engine_starts_again_when_its_numbers_went_to_others(
 
 def test_pid_file_of_a_living_engine_is_believed(tmp_path: Path, said: list[str], fake: Fake) -> None:
     fake("dockerd", "sleep 100000; true")
-    process = subprocess.Popen(["dockerd"])
+    process = subprocess.Popen(["dockerd"], start_new_session=True)
     daemon = Daemon(pidfile=tmp_path / "docker.pid", exec_root=tmp_path)
     daemon.pidfile.write_text(f"{process.pid}\n")
     wait_for(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "dockerd\n")
     remove_stale_pidfiles(daemon, said.append)
-    process.kill()
+    os.killpg(process.pid, signal.SIGKILL)  # and its sleep
     assert (daemon.pidfile.exists(), said) == (True, [])
     process.wait()
 
