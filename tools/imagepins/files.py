@@ -10,7 +10,6 @@ import errno
 import fcntl
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Literal
 
 from imagepins.dirlock import LOCK_SECONDS, locked
 from imagepins.errors import ImagePinsError, UsageError
+from imagepins.terminal import to_stderr
 
 
 class WriteFailed(ImagePinsError):
@@ -163,7 +163,7 @@ def _restore(change: _Change, wanted: bytes | None) -> None:
     current = change.target.read_bytes() if change.target.exists() else None
     if current not in (change.old, change.new):
         # Somebody edited the file after the run was killed: their text is worth more than ours.
-        print(f"{change.target} was edited after an interrupted write and is left alone", file=sys.stderr)  # noqa: T201
+        to_stderr(f"{change.target} was edited after an interrupted write and is left alone")
     elif wanted is None:
         _remove(change.target)
     elif current != wanted:

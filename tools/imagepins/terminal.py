@@ -46,6 +46,11 @@ class _Guard:
         return getattr(self.guarded_stream, name)
 
 
+def to_stderr(message: str) -> None:
+    """Tell the person something that is no data."""
+    print(message, file=sys.stderr)  # noqa: T201
+
+
 @contextmanager
 def guarded() -> Iterator[None]:
     """Let nothing that is written to stdout and stderr steer the terminal."""

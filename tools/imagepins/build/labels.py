@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ from imagepins.labels import CONTENT_HASH, INPUTS, PINS, PINS_HASH, TARGET, pins
 from imagepins.plan.content import pins_document
 from imagepins.plan.graph import Node
 from imagepins.process import ProcessFailed, run
+from imagepins.terminal import to_stderr
 
 INPUT_PATHS = ("images", ":(glob)*.j2")
 """What images are made from beside pins.yaml, as git pathspecs below its directory."""
@@ -70,7 +70,7 @@ def _git(root: Path, *args: str) -> str:
     except ProcessFailed as error:
         if "dubious ownership" in error.output and args[0] == "log":
             hint = f"git config --global --add safe.directory {root}"
-            print(f"git does not trust the owner of {root}, so labels tell no revision: {hint}", file=sys.stderr)  # noqa: T201
+            to_stderr(f"git does not trust the owner of {root}, so labels tell no revision: {hint}")
         return ""
 
 

@@ -1,6 +1,5 @@
 """Nodes and options → built images: what is there is skipped, the rest built, told and remembered."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from imagepins.errors import UsageError
 from imagepins.parallel import both
 from imagepins.plan.graph import Node, ancestors, normal
 from imagepins.registry.answers import Present
+from imagepins.terminal import to_stderr
 
 
 def build_all(job: Job, options: Options) -> list[Result]:
@@ -140,7 +140,7 @@ def _results(job: Job, settings: Settings, outcomes: Mapping[str, Outcome]) -> l
         write_state(settings.workspace.state, remembered)
     except OSError as error:
         # Only forecasts come from it: what was built is good without.
-        print(f"{settings.workspace.state}: {error.strerror}; durations and sizes are not remembered", file=sys.stderr)  # noqa: T201
+        to_stderr(f"{settings.workspace.state}: {error.strerror}; durations and sizes are not remembered")
     return results
 
 

@@ -1,6 +1,5 @@
 """Wanted targets → results: choose, build, set tags right, load. One session builds at a time in one tree."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from imagepins.build.results import Result
 from imagepins.errors import UsageError
 from imagepins.pins.model import PinSet
 from imagepins.plan.graph import Node
+from imagepins.terminal import to_stderr
 
 
 def build_wanted(
@@ -48,7 +48,7 @@ def only_session(root: Path, seconds: float) -> Iterator[list[str]]:
 
     def say(_: str) -> None:
         told.append("waited")
-        print("another build runs in this tree; waiting for it to end", file=sys.stderr)  # noqa: T201
+        to_stderr("another build runs in this tree; waiting for it to end")
 
     with ExitStack() as stack:
         try:

@@ -25,7 +25,8 @@ COMMIT_SECONDS = 300.0
 """Hooks of the user may run linters and tests."""
 
 _TEMPLATES = (":(glob)*.j2", ":(glob)images/**/*.j2")
-_LEAVE_OUT = "or leave out --commit and --branch"
+_UNCOMMITTED = "leave out --commit and --branch"
+_LEAVE_OUT = f"or {_UNCOMMITTED}"
 
 
 def prepare_branch(root: Path, branch: str | None) -> None:
@@ -33,7 +34,7 @@ def prepare_branch(root: Path, branch: str | None) -> None:
     asked = _git(root, "rev-parse", "--is-inside-work-tree", check=False)
     if asked.stdout.strip() != "true":
         said = f" ({last_words(asked.stderr)})" if asked.code else ""
-        raise UsageError(f"{root} is not in a git repository that commits can be made in{said}; {_LEAVE_OUT[3:]}")
+        raise UsageError(f"{root} is not in a git repository that commits can be made in{said}; {_UNCOMMITTED}")
     for state in ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"):
         found = Path(_git(root, "rev-parse", "--git-path", state).stdout.strip())
         if (root / found).exists():
@@ -66,7 +67,7 @@ def check_committable(root: Path, proposal: "Proposal") -> None:
     files = _files(proposal.contents)
     top = Path(os.path.realpath(_git(root, "rev-parse", "--show-toplevel").stdout.rstrip("\n")))
     if outside := [str(path) for path in files if not path.is_relative_to(top)]:
-        raise UsageError(f"{', '.join(outside)}: not in the repository {top}; {_LEAVE_OUT[3:]}")
+        raise UsageError(f"{', '.join(outside)}: not in the repository {top}; {_UNCOMMITTED}")
     if ignored := _git(root, "check-ignore", "--", *map(str, files), check=False).stdout.split("\n")[:-1]:
         raise UsageError(f"{', '.join(ignored)}: git ignores it; take it out of .gitignore, {_LEAVE_OUT}")
     if changed := [*_changed(root, [f":(literal){path}" for path in files]), *_changed(root, _TEMPLATES)]:

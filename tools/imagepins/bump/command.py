@@ -16,6 +16,7 @@ from imagepins.errors import UsageError
 from imagepins.gitrepo.cache import cache_root
 from imagepins.gitrepo.hosting import Hosting
 from imagepins.gitrepo.url import parse_mirrors
+from imagepins.terminal import to_stderr
 
 if TYPE_CHECKING:
     from imagepins.bump.commit import BumpCommit
@@ -61,7 +62,7 @@ def make_options(
         break_alias=break_alias,
         min_age_days=min_age,
         reason=reason,
-        hosting=Hosting.of_user(lambda text: print(text, file=sys.stderr)),  # noqa: T201
+        hosting=Hosting.of_user(to_stderr),
     )
 
 

@@ -2,8 +2,7 @@
 
 import hashlib
 import re
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,7 +40,7 @@ class Download:
     source: str
 
 
-def checksum(url: str, *, sleep: Callable[[float], None] = time.sleep) -> Download:
+def checksum(url: str) -> Download:
     """Read ``url`` and hash it. Raises RefError for what is not there or not the file, NetworkError for no answer."""
     if url.startswith("file://"):
         return _from_disk(url)
@@ -53,7 +52,7 @@ def checksum(url: str, *, sleep: Callable[[float], None] = time.sleep) -> Downlo
             headers = {"Accept-Encoding": "identity"}
             return stream(session, "GET", url, LIMITS, take, is_decoded=False, headers=headers)
 
-    return retried(url, attempt, sleep=sleep)
+    return retried(url, attempt)
 
 
 def _hash(url: str, answer: requests.Response, parts: Iterable[bytes]) -> Download:

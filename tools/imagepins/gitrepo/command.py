@@ -77,20 +77,25 @@ _TELLS_NOTHING = re.compile(r"could not read from remote|the remote end hung up|
 _ADVICE = re.compile(r"warning:|Warning:|hint:|Please make sure you have|and the repository exists|debug\d:")
 
 
+_UNATTENDED = {
+    "LC_ALL": "C",
+    "LANGUAGE": "C",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "GIT_OPTIONAL_LOCKS": "0",
+}
+
+
 def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment git runs in: ``base`` (default: this process's) without what could misdirect or prompt."""
     env = _unpointed(base or os.environ)
     ssh = env.get("GIT_SSH_COMMAND") or "ssh"
     return env | {
-        "LC_ALL": "C",
-        "LANGUAGE": "C",
-        "GIT_TERMINAL_PROMPT": "0",
+        **_UNATTENDED,
         "GIT_ASKPASS": "true",
         "SSH_ASKPASS": "true",
         "SSH_ASKPASS_REQUIRE": "never",
         "GCM_INTERACTIVE": "never",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_PAGER": "cat",
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes -oConnectTimeout={STALL_SECONDS}",
         "GIT_ALLOW_PROTOCOL": env.get("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"),
@@ -103,14 +108,7 @@ def own_environment() -> dict[str, str]:
     A hook that runs us points git at its repository and its index. The person's configuration stays in force, and git
     may fetch what a partial clone lacks.
     """
-    return _unpointed(os.environ) | {
-        "LC_ALL": "C",
-        "LANGUAGE": "C",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_PAGER": "cat",
-        "GIT_EDITOR": "true",
-        "GIT_OPTIONAL_LOCKS": "0",
-    }
+    return _unpointed(os.environ) | {**_UNATTENDED, "GIT_EDITOR": "true"}
 
 
 def _unpointed(env: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from imagepins.errors import NetworkError
 from imagepins.gitrepo.cache import Repository, commits_of
 from imagepins.gitrepo.history import is_ancestor
 from imagepins.gitrepo.pulls import PullState, is_on_the_way
-from imagepins.gitrepo.store import to_stderr
+from imagepins.terminal import to_stderr
 
 _SECONDS = 8.0
 """Less than it takes to give up a connection, so that an API behind a firewall that drops is waited for once."""

@@ -5,7 +5,6 @@ import hashlib
 import os
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from imagepins.dirlock import acquire
 from imagepins.errors import NetworkError, UsageError
 from imagepins.gitrepo.command import FETCH_SECONDS, git
 from imagepins.gitrepo.url import git_address
+from imagepins.terminal import to_stderr
 
 # Given with each fetch and never stored: with these in the cache's configuration, git would fetch whatever it misses
 # while reading, one object at a time.
@@ -32,11 +32,6 @@ _ROT = re.compile(
     r"inflate|is corrupt|packfile .* (cannot|not)|(sha1|hash|checksum) mismatch|garbage at end|unknown object type",
     re.IGNORECASE,
 )
-
-
-def to_stderr(message: str) -> None:
-    """Tell the person something that is no data."""
-    print(message, file=sys.stderr)  # noqa: T201
 
 
 @dataclass(frozen=True)
